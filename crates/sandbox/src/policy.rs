@@ -1,8 +1,10 @@
-//! What a confined command may do. Pure data: paths are neither resolved nor looked at here.
+//! What a confined command may do: data. Paths are resolved in `resolve`.
 
-use std::path::PathBuf;
+use std::path::{Path, PathBuf};
 
 use serde::{Deserialize, Serialize};
+
+pub(crate) mod pattern;
 
 /// Names that are read-only below every writable root if they exist, because programs outside of the sandbox execute or
 /// obey them. Git's own files are handled by the resolution, see `resolve::git`.
@@ -115,7 +117,32 @@ pub enum PathRule {
     Glob(String),
 }
 
+/// A rule that can be carried out nowhere.
+#[derive(Debug, thiserror::Error)]
+pub enum RuleError {
+    #[error("{path} cannot be a writable root. Name a folder below it")]
+    ForbiddenRoot { path: PathBuf },
+    #[error("the pattern {pattern:?} is invalid: {reason}")]
+    InvalidPattern { pattern: String, reason: String },
+}
+
+/// Checks that a path can be a writable root. A path that exists is judged by where it leads.
+pub fn check_root(path: &Path) -> Result<(), RuleError> {
+    let real = std::fs::canonicalize(path).unwrap_or_else(|_| path.to_owned());
+    let is_forbidden =
+        real.parent().is_none() || ["/proc", "/dev", "/sys"].iter().any(|top| real.starts_with(top));
+    if is_forbidden { Err(RuleError::ForbiddenRoot { path: real }) } else { Ok(()) }
+}
+
 impl PathRule {
+    /// Checks that a pattern can be matched.
+    pub fn check(&self) -> Result<(), RuleError> {
+        match self {
+            Self::Literal(_) => Ok(()),
+            Self::Glob(pattern) => pattern::compile(pattern).map(drop),
+        }
+    }
+
     /// Reads an absolute path or pattern. A trailing `/**` is dropped: a rule covers what is below it anyway.
     pub fn parse(text: &str) -> Self {
         let trimmed = text.strip_suffix("/**").filter(|rest| !rest.is_empty()).unwrap_or(text);

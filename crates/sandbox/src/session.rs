@@ -154,6 +154,11 @@ impl Session {
         self
     }
 
+    /// Replaces the tier, for commands from now on.
+    pub fn set_sandbox(&mut self, sandbox: Sandbox) {
+        self.sandbox = sandbox;
+    }
+
     /// Makes the folder for temporary files below `parent`, for policies of this session.
     pub fn make_scratch(&mut self, parent: &Path) -> io::Result<PathBuf> {
         self.open_covers()?.make_scratch(parent)
@@ -168,6 +173,11 @@ impl Session {
         self.shared_folders.clear();
         self.covers.as_mut().map_or(Ok(()), Covers::remove)?;
         Ok(true)
+    }
+
+    /// Returns whether the entry at a real path is a cover.
+    pub fn has_cover(&self, path: &Path) -> bool {
+        self.covers.as_ref().is_some_and(|covers| covers.has(path))
     }
 
     fn open_covers(&mut self) -> io::Result<&mut Covers> {

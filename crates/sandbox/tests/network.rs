@@ -13,7 +13,7 @@ use async_trait::async_trait;
 use support::{CALL_ID, Output, World, confined_test};
 use whimbrel_sandbox::policy::{LoopbackScope, Network};
 use whimbrel_sandbox::proxy::domains::{DomainLists, DomainPattern, UnlistedHosts};
-use whimbrel_sandbox::proxy::{Approval, HostApproval, Proxy, ProxyRules, Reason, Refusal};
+use whimbrel_sandbox::proxy::{Approval, HostApproval, HostProxy, Proxy, ProxyRules, Reason, Refusal, Route};
 
 /// An HTTP server that answers every request on a connection with its head, and notes the heads.
 struct Server {
@@ -86,7 +86,7 @@ impl Net {
             denied: denied.iter().map(|entry| DomainPattern::parse_denied(entry).unwrap()).collect(),
             unlisted: if approval.is_some() { UnlistedHosts::Ask } else { UnlistedHosts::Refuse },
         };
-        let proxy = Proxy::new(ProxyRules { lists, approval, upstream: None, host_proxy: None }).unwrap();
+        let proxy = Proxy::new(ProxyRules { lists, approval, route: Route::default() }).unwrap();
         world.policy.network = Network::Proxied(LoopbackScope::Command);
         let session = whimbrel_sandbox::session::Session::new(world.sandbox.clone(), world.path("state"));
         world.session = session.with_proxy(Arc::clone(&proxy));
@@ -370,4 +370,17 @@ print('ANSWERED', '200' in head(last))
 "));
     let text = net.run("python3 c.py 2>&1");
     assert!(text.contains("WAITS True\nANSWERED True\n"), "{text}");
+}
+
+/// The route is that of the time at which a connection begins.
+#[test]
+fn route_can_change_between_commands() {
+    let (server, own) = (Server::start(), Server::start());
+    let mut net = Net::new(World::new(), &[], &[], None);
+    let command = format!("curl -s --noproxy '' http://127.0.0.1:{}/", server.port());
+    assert!(net.run(&command).contains("is not an allowed host"));
+    let host_proxy = Some(HostProxy { http: Some(own.port()), socks: None });
+    net.proxy.set_route(Route { upstream: None, host_proxy });
+    assert!(net.run(&command).contains("GOOD-PAGE"));
+    assert!(server.heads().is_empty() && own.heads()[0].starts_with("GET http://127.0.0.1:"));
 }

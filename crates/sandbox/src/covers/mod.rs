@@ -51,6 +51,11 @@ impl Covers {
         &self.folder
     }
 
+    /// Returns whether the entry at a path is a cover of this session.
+    pub(crate) fn has(&self, path: &Path) -> bool {
+        self.journal.covers().iter().any(|cover| cover.path == path && is_in_place(cover))
+    }
+
     /// Removes the covers, which no command needs now.
     pub(crate) fn remove(&mut self) -> io::Result<()> {
         let _lock = FolderLock::take(&self.folder)?;

@@ -41,7 +41,7 @@ async fn serve(proxy: Arc<Proxy>, stream: TcpStream, permit: OwnedSemaphorePermi
     // Only delays small packets if it fails.
     let _ = stream.set_nodelay(true);
     let mut first = [0];
-    if let Some(host_proxy) = proxy.host_proxy {
+    if let Some(host_proxy) = proxy.route().host_proxy {
         if let Ok(Ok(1)) = timeout(FIRST_BYTE_TIMEOUT, stream.peek(&mut first)).await {
             pass_on(stream, first[0], host_proxy).await;
         }

@@ -29,7 +29,7 @@ use std::ffi::OsString;
 use std::io;
 use std::net::IpAddr;
 use std::path::Path;
-use std::sync::Arc;
+use std::sync::{Arc, PoisonError, RwLock};
 
 use async_trait::async_trait;
 use tokio::sync::Semaphore;
@@ -69,6 +69,12 @@ pub struct ProxyRules {
     pub lists: DomainLists,
     /// Without it, hosts on no list are refused.
     pub approval: Option<Arc<dyn HostApproval>>,
+    pub route: Route,
+}
+
+/// How connections leave this machine.
+#[derive(Debug, Clone, Default, PartialEq, Eq)]
+pub struct Route {
     /// The proxy through which this process itself reaches the network.
     pub upstream: Option<Upstream>,
     /// A proxy of the caller that decides instead of this one.
@@ -97,8 +103,7 @@ impl Drop for Listening {
 pub struct Proxy {
     token: Token,
     decisions: HostDecisions,
-    upstream: Option<Upstream>,
-    host_proxy: Option<HostProxy>,
+    route: RwLock<Route>,
     own_addresses: Vec<IpAddr>,
     refusals: Refusals,
     connections: Arc<Semaphore>,
@@ -113,12 +118,11 @@ impl std::fmt::Debug for Proxy {
 impl Proxy {
     /// Makes a proxy with a token of its own.
     pub fn new(rules: ProxyRules) -> io::Result<Arc<Self>> {
-        let ProxyRules { lists, approval, upstream, host_proxy } = rules;
+        let ProxyRules { lists, approval, route } = rules;
         Ok(Arc::new(Self {
             token: Token::random()?,
             decisions: HostDecisions::new(lists, approval),
-            upstream,
-            host_proxy,
+            route: RwLock::new(route),
             own_addresses: addresses::read_own_addresses(),
             refusals: Refusals::default(),
             connections: Arc::new(Semaphore::new(MAX_CONNECTIONS)),
@@ -137,7 +141,16 @@ impl Proxy {
     /// Returns the environment variables that programs need to use the proxy. `command` names the command in refusals;
     /// `launcher` is the program that connects ssh.
     pub fn variables(&self, command: &str, launcher: &Path) -> Vec<(OsString, OsString)> {
-        variables::make(command, &self.token, self.host_proxy, launcher)
+        variables::make(command, &self.token, self.route().host_proxy, launcher)
+    }
+
+    /// Replaces the route of connections from now on.
+    pub fn set_route(&self, route: Route) {
+        *self.route.write().unwrap_or_else(PoisonError::into_inner) = route;
+    }
+
+    fn route(&self) -> Route {
+        self.route.read().unwrap_or_else(PoisonError::into_inner).clone()
     }
 
     /// Replaces the lists of hosts for connections from now on. Answers to questions stay.

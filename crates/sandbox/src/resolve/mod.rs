@@ -23,7 +23,7 @@ pub use marks::{CoverKind, MarkKind, Marks, MissingName};
 pub use repositories::RepositoryCache;
 
 use crate::plan::Presence;
-use crate::policy::{FileLayer, FileRules, Policy, WRITABLE_EXCEPTION};
+use crate::policy::{FileLayer, FileRules, Policy, RuleError, WRITABLE_EXCEPTION, check_root};
 use canonical::Located;
 
 /// A policy that cannot be carried out on this file system.
@@ -33,10 +33,8 @@ pub enum ResolveError {
     WorkingDirectory { path: PathBuf, error: std::io::Error },
     #[error("the folder for temporary files {path} cannot be used: {error}. Create it first")]
     Scratch { path: PathBuf, error: std::io::Error },
-    #[error("{path} cannot be a writable root. Name a folder below it")]
-    ForbiddenRoot { path: PathBuf },
-    #[error("the pattern {pattern:?} is invalid: {reason}")]
-    InvalidPattern { pattern: String, reason: String },
+    #[error(transparent)]
+    Rule(#[from] RuleError),
     #[error(
         "the pattern {pattern:?} covers more than {limit} files and folders. Give it a longer literal start"
     )]
@@ -107,9 +105,7 @@ pub fn find_marks(
     let scratch = std::fs::canonicalize(&policy.scratch)
         .map_err(|error| ResolveError::Scratch { path: policy.scratch.clone(), error })?;
     for root in roots.all().chain([&scratch]) {
-        if root.parent().is_none() || ["/proc", "/dev", "/sys"].iter().any(|top| root.starts_with(top)) {
-            return Err(ResolveError::ForbiddenRoot { path: root.clone() });
-        }
+        check_root(root)?;
         marks.add(root, MarkKind::Root, Presence::Required);
     }
     mark_fresh_folders(variables.program_path, &mut marks);

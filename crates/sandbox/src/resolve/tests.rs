@@ -115,7 +115,7 @@ fn writable_root_must_not_be_the_whole_machine() {
                     Variables::default(),
                     &mut RepositoryCache::default()
                 ),
-                Err(ResolveError::ForbiddenRoot { .. })
+                Err(ResolveError::Rule(RuleError::ForbiddenRoot { .. }))
             ),
             "{path}"
         );

@@ -226,6 +226,17 @@ impl World {
     }
 }
 
+/// Waits for processes to begin or to end, with a limit that a test never reaches unless it fails.
+pub(crate) fn wait_until(what: &str, condition: impl Fn() -> bool) {
+    for _ in 0..3000 {
+        if condition() {
+            return;
+        }
+        std::thread::sleep(std::time::Duration::from_millis(10));
+    }
+    panic!("{what} did not happen");
+}
+
 fn walk(path: &Path, visit: &mut impl FnMut(&Path)) {
     visit(path);
     let Ok(metadata) = path.symlink_metadata() else { return };

@@ -11,7 +11,7 @@ use whimbrel_sandbox::covers::journal_folder;
 pub use whimbrel_sandbox::ladder::can_open_single_sockets;
 use whimbrel_sandbox::plan::MountPlan;
 use whimbrel_sandbox::policy::{LoopbackScope, NestedNamespaces, Network, ProcView, UnixSockets};
-use whimbrel_sandbox::proxy::{Approval, HostApproval, HostProxy, Proxy, ProxyRules, Upstream};
+use whimbrel_sandbox::proxy::{Approval, HostApproval, HostProxy, Proxy, ProxyRules, Route, Upstream};
 use whimbrel_sandbox::session::{LeftBehind, Session};
 use whimbrel_sandbox::violations::{Violation, search_output};
 
@@ -112,6 +112,8 @@ impl SessionSandbox {
         let mut active = self.lock();
         let active = self.activate(&mut active, facts)?;
         active.proxy.set_lists(host_rules::build_lists(facts)?);
+        active.proxy.set_route(build_route(facts));
+        active.session.set_sandbox(self.find_tier(&facts.settings)?.sandbox);
         super::clean_environment(&mut spec.environment, &facts.settings);
         let policy = build_policy(facts, &active.scratch);
         let roots = writable_roots(&policy);
@@ -139,6 +141,19 @@ impl SessionSandbox {
         Ok(Prepared { command: request.into_command(prepared), run })
     }
 
+    /// Removes the covers until the next command, unless a command runs. Accesses the disk.
+    pub fn uncover(&self) {
+        if let Some(active) = self.lock().as_mut() {
+            // What stays is removed at the end of the session, or by the next one.
+            let _ = active.session.uncover();
+        }
+    }
+
+    /// Returns whether the entry at a real path keeps a missing name from being created. Accesses the disk.
+    pub fn has_cover(&self, path: &Path) -> bool {
+        self.lock().as_ref().is_some_and(|active| active.session.has_cover(path))
+    }
+
     /// Removes covers and temporary files. The commands have ended. Accesses the disk.
     pub fn end(&self) {
         drop(self.lock().take());
@@ -159,15 +174,10 @@ impl SessionSandbox {
         let tier = self.find_tier(&facts.settings)?;
         let variable = |name: &str| facts.environment.get(name).map(String::as_str);
         let journals = journal_folder(variable).ok_or("HOME is not set")?;
-        let network = &facts.settings.network;
-        let host_proxy = HostProxy { http: network.http_proxy_port, socks: network.socks_proxy_port };
-        let upstream =
-            ["HTTPS_PROXY", "https_proxy"].into_iter().find_map(variable).and_then(Upstream::parse);
         let rules = ProxyRules {
             lists: host_rules::build_lists(facts)?,
             approval: Some(Arc::new(LateApproval(Arc::clone(&self.approval)))),
-            upstream,
-            host_proxy: (host_proxy.http.is_some() || host_proxy.socks.is_some()).then_some(host_proxy),
+            route: build_route(facts),
         };
         let proxy = Proxy::new(rules).map_err(|error| format!("the proxy cannot be made: {error}"))?;
         let mut session = Session::new(tier.sandbox, journals).with_proxy(Arc::clone(&proxy));
@@ -194,6 +204,16 @@ impl HostApproval for LateApproval {
             Some(approval) => approval.approve(host, port).await,
             None => Approval::Refuse,
         }
+    }
+}
+
+/// How connections leave this machine, by the settings and the engine's own proxy.
+fn build_route(facts: &PolicyFacts) -> Route {
+    let network = &facts.settings.network;
+    let host_proxy = HostProxy { http: network.http_proxy_port, socks: network.socks_proxy_port };
+    Route {
+        upstream: facts.upstream_proxy().and_then(|(_, url)| Upstream::parse(url)),
+        host_proxy: (host_proxy.http.is_some() || host_proxy.socks.is_some()).then_some(host_proxy),
     }
 }
 
