@@ -440,7 +440,13 @@ fn failure_result(id: &str, content: ResultContent, meta: Value) -> ToolCallResu
 }
 
 fn error_result(id: &str, error: &ToolError) -> ToolCallResult {
-    let meta = Value::String(format!("Error: {}", error.reason()));
+    let meta = match error {
+        ToolError::FailedWithMeta { meta, .. } => meta.clone(),
+        ToolError::Rejected(_)
+        | ToolError::Failed(_)
+        | ToolError::FailedWithContent { .. }
+        | ToolError::StopTurn(_) => Value::String(format!("Error: {}", error.reason())),
+    };
     let end_turn = matches!(error, ToolError::StopTurn(_)).then_some(EndTurn::Denied);
     let content = match error {
         ToolError::FailedWithContent { content, .. } => ResultContent::Blocks(content.clone()),

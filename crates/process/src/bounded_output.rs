@@ -135,6 +135,17 @@ impl OutputCapture {
         self.tail.extend(bytes);
     }
 
+    /// Returns the end of the output as text, at most `limit` bytes of it and at most what is kept in memory.
+    pub fn last_text(&self, limit: usize) -> String {
+        let from_tail = self.tail.len().min(limit);
+        let from_head = (limit - from_tail).min(self.head.len());
+        let head =
+            if self.total == (self.head.len() + self.tail.len()) as u64 { &self.head[..] } else { &[] };
+        let head = &head[head.len().saturating_sub(from_head)..];
+        let tail = self.tail.iter().skip(self.tail.len() - from_tail);
+        to_plain_text(&head.iter().chain(tail).copied().collect::<Vec<_>>())
+    }
+
     pub fn finish(mut self) -> CapturedOutput {
         let tail = Vec::from(self.tail);
         self.file.close(self.total, &tail);

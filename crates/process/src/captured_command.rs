@@ -12,7 +12,7 @@ use tokio_util::sync::CancellationToken;
 
 use crate::ProcessGroups;
 use crate::bounded_output::OutputCapture;
-use crate::confined::{ConfinedCommand, ConfinedControl};
+use crate::confined::{ConfinedCommand, ConfinedControl, ConfinedEnd};
 use crate::direct_exec;
 use crate::pipe::{DrainWindow, OutputPipe};
 use crate::process_exit::ProcessExit;
@@ -65,6 +65,8 @@ struct RunningGroup {
     group: ProcessGroup,
     /// Set for a command in the sandbox, whose first process is the launcher.
     confined: Option<ConfinedControl>,
+    /// Dropped last, when the processes are gone.
+    _confined_end: Option<ConfinedEnd>,
 }
 
 /// A command to start, as it is or in the sandbox.
@@ -236,26 +238,28 @@ impl ProcessTree {
             return Err(SpawnError::SessionEnded);
         }
         let supervision = groups.supervision()?;
-        let (launcher, control) = command.into_parts();
+        let (launcher, control, end) = command.into_parts();
         let mut launcher = Command::from(launcher);
         launcher.process_group(0).stdout(stdout).stderr(stderr);
         let child = supervision.spawn(SessionBinding::Tagged, || launcher.spawn());
         // It holds the launcher's end of the control socket, which must be closed here.
         drop(launcher);
         let child = child.map_err(|error| spawn_error(error, &spec.cwd))?;
-        Self::new(child, supervision, groups, Some(control))
+        Self::new(child, supervision, groups, Some((control, end)))
     }
 
     fn new(
         child: Child,
         supervision: Supervision,
         groups: &Arc<ProcessGroups>,
-        confined: Option<ConfinedControl>,
+        confined: Option<(ConfinedControl, ConfinedEnd)>,
     ) -> Result<Self, SpawnError> {
         let leader = child.id().and_then(|id| i32::try_from(id).ok());
         let leader = leader.ok_or_else(|| io::Error::other("the process has no id"))?;
         let group = groups.add(supervision, Pid::from_raw(leader));
-        Ok(Self { running: Some(RunningGroup { child, group, confined }), setup_error: None })
+        let (confined, end) = confined.unzip();
+        let running = RunningGroup { child, group, confined, _confined_end: end };
+        Ok(Self { running: Some(running), setup_error: None })
     }
 
     /// Takes the reason why a confined command did not run.

@@ -11,6 +11,9 @@ use std::sync::Arc;
 use whimbrel_sandbox::child::{ControlEnd, ExitStatus, RunError};
 use whimbrel_sandbox::session::{self, PreparedCommand};
 
+/// Dropped when a confined command and all that it started are gone.
+pub(crate) type ConfinedEnd = session::CommandEnd;
+
 use crate::process_exit::ProcessExit;
 use crate::shell_command::{CommandSpec, ShellScript, ShellStdin, find_shell};
 
@@ -91,11 +94,12 @@ impl SandboxRequest {
 }
 
 impl ConfinedCommand {
-    /// Returns the launcher, and what controls it once it is started.
-    pub(crate) fn into_parts(mut self) -> (std::process::Command, ConfinedControl) {
+    /// Returns the launcher, what controls it once it is started, and what is dropped after its end.
+    pub(crate) fn into_parts(mut self) -> (std::process::Command, ConfinedControl, ConfinedEnd) {
         let command = std::mem::replace(&mut self.prepared.command, unused_command());
         let stdin = self.stdin.map(std::process::ChildStdin::from);
-        (command, ConfinedControl { control: self.prepared.into_control(), setup_error: None, stdin })
+        let (control, end) = self.prepared.into_control();
+        (command, ConfinedControl { control, setup_error: None, stdin }, end)
     }
 }
 

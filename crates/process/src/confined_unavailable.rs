@@ -12,8 +12,11 @@ pub struct ConfinedCommand(Infallible);
 #[derive(Debug)]
 pub(crate) struct ConfinedControl(Infallible);
 
+/// Dropped when a confined command and all that it started are gone.
+pub(crate) type ConfinedEnd = Infallible;
+
 impl ConfinedCommand {
-    pub(crate) fn into_parts(self) -> (std::process::Command, ConfinedControl) {
+    pub(crate) fn into_parts(self) -> (std::process::Command, ConfinedControl, ConfinedEnd) {
         match self.0 {}
     }
 }

@@ -28,7 +28,7 @@ mod linux {
     use whimbrel_sandbox::policy::{LoopbackScope, Network};
     use whimbrel_sandbox::program::LauncherProgram;
     use whimbrel_sandbox::proxy::domains::{DomainLists, UnlistedHosts};
-    use whimbrel_sandbox::proxy::{Proxy, ProxyRules};
+    use whimbrel_sandbox::proxy::{Proxy, ProxyRules, Route};
     use whimbrel_sandbox::session::{CommandSpec, Session};
 
     const ROUNDS: usize = 300;
@@ -47,8 +47,7 @@ mod linux {
         let sandbox = probe(&launcher, None, TierChoice::Only(Tier::Namespaces)).unwrap();
         println!("probe {:.2} ms", milliseconds(started.elapsed()));
         let lists = DomainLists { allowed: Vec::new(), denied: Vec::new(), unlisted: UnlistedHosts::Refuse };
-        let proxy =
-            Proxy::new(ProxyRules { lists, approval: None, upstream: None, host_proxy: None }).unwrap();
+        let proxy = Proxy::new(ProxyRules { lists, approval: None, route: Route::default() }).unwrap();
         let runtime = tokio::runtime::Builder::new_current_thread().enable_all().build().unwrap();
         let _inside = runtime.enter();
         let mut session = Session::new(sandbox, folder.path().join("state")).with_proxy(proxy);

@@ -4,15 +4,15 @@ use std::io;
 use std::net::TcpListener;
 use std::os::fd::{AsFd, OwnedFd};
 use std::process::Child;
-use std::sync::Arc;
+use std::sync::{Arc, OnceLock};
 
 use rustix::net::RecvFlags;
 
 use crate::control::{self, Message};
-use crate::proxy::Proxy;
+use crate::proxy::{Listening, Proxy};
 use crate::request::Report;
 pub use crate::request::{ExitStatus, LayerError};
-use crate::session::PreparedCommand;
+use crate::session::{CommandEnd, PreparedCommand};
 use crate::sys::watch_readable;
 
 /// A command did not run to its end.
@@ -31,6 +31,8 @@ pub enum RunError {
 pub struct ConfinedChild {
     control: ControlEnd,
     launcher: LauncherProcess,
+    /// Dropped after the others, when the command has ended.
+    end: Option<CommandEnd>,
     /// Takes the output of the command, if it is piped.
     pub stdout: Option<std::process::ChildStdout>,
     pub stderr: Option<std::process::ChildStderr>,
@@ -42,6 +44,8 @@ pub struct ConfinedChild {
 pub struct ControlEnd {
     socket: OwnedFd,
     proxy: Option<Arc<Proxy>>,
+    /// Set once the launcher has handed over the listening socket in the command's network.
+    listening: OnceLock<Listening>,
 }
 
 impl PreparedCommand {
@@ -49,15 +53,21 @@ impl PreparedCommand {
     pub fn spawn(mut self) -> io::Result<ConfinedChild> {
         let mut launcher = self.command.spawn()?;
         let (stdout, stderr) = (launcher.stdout.take(), launcher.stderr.take());
-        let control = self.into_control();
-        Ok(ConfinedChild { control, launcher: LauncherProcess(Some(launcher)), stdout, stderr })
+        let (control, end) = self.into_control();
+        Ok(ConfinedChild {
+            control,
+            launcher: LauncherProcess(Some(launcher)),
+            end: Some(end),
+            stdout,
+            stderr,
+        })
     }
 
-    /// Returns the socket, after the caller has started the command.
-    pub fn into_control(self) -> ControlEnd {
+    /// Returns the socket, after the caller has started the command, and what is to be dropped after its end.
+    pub fn into_control(self) -> (ControlEnd, CommandEnd) {
         // The command holds the other end, which must be closed here for the end of the launcher to be noticed.
         drop(self.command);
-        ControlEnd { socket: self.control, proxy: self.proxy }
+        (ControlEnd { socket: self.control, proxy: self.proxy, listening: OnceLock::new() }, self.end)
     }
 }
 
@@ -104,7 +114,10 @@ impl ControlEnd {
     fn serve(&self, message: Message) -> io::Result<()> {
         let listener = message.descriptors.into_iter().next().map(TcpListener::from);
         match (&self.proxy, listener) {
-            (Some(proxy), Some(listener)) => proxy.serve(listener),
+            (Some(proxy), Some(listener)) => {
+                let listening = proxy.serve(listener)?;
+                self.listening.set(listening).map_err(|_| io::Error::other("unexpected report"))
+            }
             _ => Err(io::Error::other("no descriptor came with the report")),
         }
     }
@@ -115,6 +128,7 @@ impl ConfinedChild {
     pub async fn wait(&mut self) -> Result<ExitStatus, RunError> {
         let ended = self.control.wait().await;
         self.launcher.release();
+        self.end = None;
         ended
     }
 
@@ -122,6 +136,7 @@ impl ConfinedChild {
     pub fn wait_blocking(&mut self) -> Result<ExitStatus, RunError> {
         let ended = self.control.wait_blocking();
         self.launcher.release();
+        self.end = None;
         ended
     }
 

@@ -80,8 +80,11 @@ fn write_file_rules(policy: &Policy, rules: &FileRules, writer: &mut Writer) {
     for rule in patterns {
         writer.path_rule("deny file-read* file-write*", rule);
     }
-    let roots: Vec<&PathBuf> =
-        [&policy.working_directory, &policy.scratch].into_iter().chain(&rules.allow_write).collect();
+    let roots: Vec<&PathBuf> = [&policy.working_directory, &policy.scratch]
+        .into_iter()
+        .chain(&rules.work_directories)
+        .chain(&rules.allow_write)
+        .collect();
     for root in &roots {
         writer.path("allow file-write*", root);
     }

@@ -1,8 +1,10 @@
-//! What a confined command may do. Pure data: paths are neither resolved nor looked at here.
+//! What a confined command may do: data. Paths are resolved in `resolve`.
 
-use std::path::PathBuf;
+use std::path::{Path, PathBuf};
 
 use serde::{Deserialize, Serialize};
+
+pub(crate) mod pattern;
 
 /// Names that are read-only below every writable root if they exist, because programs outside of the sandbox execute or
 /// obey them. Git's own files are handled by the resolution, see `resolve::git`.
@@ -37,7 +39,7 @@ pub const WRITABLE_EXCEPTION: &str = ".claude/worktrees";
 /// What a command may do.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
 pub struct Policy {
-    /// A writable root. Missing protected names are covered here.
+    /// A writable root. Missing protected names are covered here, and in the other working directories.
     pub working_directory: PathBuf,
     /// Folder for temporary files, shared by the commands of a session. Writable, without protected names.
     pub scratch: PathBuf,
@@ -78,7 +80,10 @@ pub enum FileLayer {
 /// allow wins.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
 pub struct FileRules {
-    /// Writable roots beside the working directory and the scratch folder. Missing ones are skipped.
+    /// Further working directories: writable roots in which missing protected names are covered. Missing ones are
+    /// skipped.
+    pub work_directories: Vec<PathBuf>,
+    /// Writable roots beside the working directories and the scratch folder. Missing ones are skipped.
     pub allow_write: Vec<PathBuf>,
     pub deny_write: Vec<PathRule>,
     pub deny_read: Vec<PathRule>,
@@ -93,6 +98,7 @@ pub struct FileRules {
 impl Default for FileRules {
     fn default() -> Self {
         Self {
+            work_directories: Vec::new(),
             allow_write: Vec::new(),
             deny_write: Vec::new(),
             deny_read: Vec::new(),
@@ -111,7 +117,32 @@ pub enum PathRule {
     Glob(String),
 }
 
+/// A rule that can be carried out nowhere.
+#[derive(Debug, thiserror::Error)]
+pub enum RuleError {
+    #[error("{path} cannot be a writable root. Name a folder below it")]
+    ForbiddenRoot { path: PathBuf },
+    #[error("the pattern {pattern:?} is invalid: {reason}")]
+    InvalidPattern { pattern: String, reason: String },
+}
+
+/// Checks that a path can be a writable root. A path that exists is judged by where it leads.
+pub fn check_root(path: &Path) -> Result<(), RuleError> {
+    let real = std::fs::canonicalize(path).unwrap_or_else(|_| path.to_owned());
+    let is_forbidden =
+        real.parent().is_none() || ["/proc", "/dev", "/sys"].iter().any(|top| real.starts_with(top));
+    if is_forbidden { Err(RuleError::ForbiddenRoot { path: real }) } else { Ok(()) }
+}
+
 impl PathRule {
+    /// Checks that a pattern can be matched.
+    pub fn check(&self) -> Result<(), RuleError> {
+        match self {
+            Self::Literal(_) => Ok(()),
+            Self::Glob(pattern) => pattern::compile(pattern).map(drop),
+        }
+    }
+
     /// Reads an absolute path or pattern. A trailing `/**` is dropped: a rule covers what is below it anyway.
     pub fn parse(text: &str) -> Self {
         let trimmed = text.strip_suffix("/**").filter(|rest| !rest.is_empty()).unwrap_or(text);

@@ -6,21 +6,23 @@ use std::io;
 use std::os::fd::{AsFd, OwnedFd};
 use std::path::{Path, PathBuf};
 use std::process::{Command, Stdio};
-use std::sync::Arc;
+use std::sync::{Arc, Mutex, PoisonError};
 
 use rustix::net::RecvFlags;
 
+use crate::appeared::NamesBefore;
 use crate::control;
 use crate::covers::Covers;
 use crate::plan::{MountPlan, Presence};
 use crate::policy::{FileLayer, LoopbackScope, Network, Policy, ProcView};
-use crate::proxy::Proxy;
+use crate::proxy::{Listening, Proxy};
 use crate::request::{
     Backend, CommandLine, Input, LayerError, NamespaceSource, NetworkSetup, ProcMount, Report, Request,
     RunRequest, SessionNetwork, to_bytes, write_request,
 };
-use crate::resolve::{MarkKind, RepositoryCache, ResolveError, find_marks};
+use crate::resolve::{MarkKind, RepositoryCache, ResolveError, Variables, find_marks, find_roots};
 use crate::tier::{Sandbox, Tier};
+use crate::violations::Appeared;
 
 mod bwrap;
 
@@ -64,8 +66,10 @@ pub struct Session {
     sandbox: Sandbox,
     journals: PathBuf,
     covers: Option<Covers>,
-    /// The working directory whose covers are shared with other sessions.
-    shared_folder: Option<PathBuf>,
+    /// The working directories whose covers are shared with other sessions.
+    shared_folders: Vec<PathBuf>,
+    /// Each command that has not ended holds a reference.
+    running: Arc<()>,
     repositories: RepositoryCache,
     namespaces: Option<SharedNamespaces>,
     proxy: Option<Arc<Proxy>>,
@@ -75,6 +79,8 @@ pub struct Session {
 struct SharedNamespaces {
     user: OwnedFd,
     network: Option<OwnedFd>,
+    /// The proxy in the shared network.
+    _listening: Option<Listening>,
 }
 
 /// A launcher that waits to be started: spawn the command, whose stdin is taken, and follow it with
@@ -85,8 +91,44 @@ pub struct PreparedCommand {
     pub command: Command,
     /// What the command finds where; `None` without a file layer.
     pub plan: Option<MountPlan>,
+    /// What the command left behind, once it has ended.
+    pub left_behind: LeftBehind,
     pub(crate) control: OwnedFd,
     pub(crate) proxy: Option<Arc<Proxy>>,
+    pub(crate) end: CommandEnd,
+}
+
+/// What a command left behind and what has become of it. Empty before its end.
+#[derive(Debug, Clone, Default)]
+pub struct LeftBehind(Arc<Mutex<Vec<Appeared>>>);
+
+impl LeftBehind {
+    /// Takes what has been found.
+    pub fn take(&self) -> Vec<Appeared> {
+        std::mem::take(&mut *self.0.lock().unwrap_or_else(PoisonError::into_inner))
+    }
+}
+
+/// The end of a command: drop it when everything that the command started is gone, however it ended. Then entries that
+/// would mislead git are removed. Accesses the disk.
+#[derive(Debug)]
+pub struct CommandEnd {
+    before: NamesBefore,
+    left_behind: LeftBehind,
+    _running: Arc<()>,
+}
+
+impl Drop for CommandEnd {
+    fn drop(&mut self) {
+        *self.left_behind.0.lock().unwrap_or_else(PoisonError::into_inner) = self.before.sweep();
+    }
+}
+
+/// The file layer of one command.
+#[derive(Debug, Default)]
+pub(crate) struct PlannedFiles {
+    pub(crate) plan: Option<MountPlan>,
+    pub(crate) before: NamesBefore,
 }
 
 impl Session {
@@ -97,7 +139,8 @@ impl Session {
             sandbox,
             journals: journals.into(),
             covers: None,
-            shared_folder: None,
+            shared_folders: Vec::new(),
+            running: Arc::default(),
             repositories: RepositoryCache::default(),
             namespaces: None,
             proxy: None,
@@ -111,9 +154,30 @@ impl Session {
         self
     }
 
+    /// Replaces the tier, for commands from now on.
+    pub fn set_sandbox(&mut self, sandbox: Sandbox) {
+        self.sandbox = sandbox;
+    }
+
     /// Makes the folder for temporary files below `parent`, for policies of this session.
     pub fn make_scratch(&mut self, parent: &Path) -> io::Result<PathBuf> {
         self.open_covers()?.make_scratch(parent)
+    }
+
+    /// Removes the covers if no command runs, and returns whether it did; the next command makes them again. For work
+    /// outside of the sandbox that creates a name which is covered.
+    pub fn uncover(&mut self) -> io::Result<bool> {
+        if Arc::strong_count(&self.running) > 1 {
+            return Ok(false);
+        }
+        self.shared_folders.clear();
+        self.covers.as_mut().map_or(Ok(()), Covers::remove)?;
+        Ok(true)
+    }
+
+    /// Returns whether the entry at a real path is a cover.
+    pub fn has_cover(&self, path: &Path) -> bool {
+        self.covers.as_ref().is_some_and(|covers| covers.has(path))
     }
 
     fn open_covers(&mut self) -> io::Result<&mut Covers> {
@@ -125,7 +189,7 @@ impl Session {
 
     /// Prepares a command. With a proxied network, the caller runs on a tokio runtime.
     pub fn prepare(&mut self, policy: &Policy, spec: CommandSpec) -> Result<PreparedCommand, StartError> {
-        let files = self.plan_files(policy, spec.environment.get(OsStr::new("PATH")))?;
+        let files = self.plan_files(policy, Variables::from_environment(&spec.environment))?;
         self.prepare_planned(policy, files, spec)
     }
 
@@ -133,9 +197,10 @@ impl Session {
     pub(crate) fn prepare_planned(
         &mut self,
         policy: &Policy,
-        files: Option<MountPlan>,
+        files: PlannedFiles,
         spec: CommandSpec,
     ) -> Result<PreparedCommand, StartError> {
+        let PlannedFiles { plan: files, before } = files;
         let proxy = match policy.network {
             Network::Isolated => None,
             Network::Proxied(_) => Some(Arc::clone(self.proxy.as_ref().ok_or(StartError::NoProxy)?)),
@@ -165,34 +230,35 @@ impl Session {
             limits: policy.limits.clone(),
             command: self.make_command_line(policy, proxy.as_deref(), spec),
         };
-        let prepared = self.prepare_request(&Request::Run(Box::new(request)), input.as_deref())?;
-        Ok(PreparedCommand { proxy, plan, ..prepared })
+        let (command, control) = self.prepare_request(&Request::Run(Box::new(request)), input.as_deref())?;
+        let left_behind = LeftBehind::default();
+        let end =
+            CommandEnd { before, left_behind: left_behind.clone(), _running: Arc::clone(&self.running) };
+        Ok(PreparedCommand { command, plan, left_behind, control, proxy, end })
     }
 
     /// Looks at the file system, makes covers, and returns the plan of mounts.
-    fn plan_files(
-        &mut self,
-        policy: &Policy,
-        program_path: Option<&OsString>,
-    ) -> Result<Option<MountPlan>, StartError> {
+    fn plan_files(&mut self, policy: &Policy, variables: Variables<'_>) -> Result<PlannedFiles, StartError> {
         if policy.files == FileLayer::Open {
-            return Ok(None);
+            return Ok(PlannedFiles::default());
         }
-        let program_path = program_path.map(OsString::as_os_str);
-        let mut marks = find_marks(policy, program_path, &mut self.repositories)?;
+        let roots = find_roots(policy)?;
+        let mut marks = find_marks(policy, &roots, variables, &mut self.repositories)?;
         // The tunnel for ssh is this program.
         marks.add(&self.sandbox.launcher().path, MarkKind::Readable, Presence::Optional);
-        let folder = std::fs::canonicalize(&policy.working_directory).map_err(StartError::Covers)?;
-        let is_new = self.shared_folder.as_ref() != Some(&folder);
+        let shared = std::mem::take(&mut self.shared_folders);
         let covers = self.open_covers().map_err(StartError::Covers)?;
-        if is_new {
-            covers.share(&folder).map_err(StartError::Covers)?;
+        // The journals say what the next session removes, and who holds their lock stops all sessions.
+        marks.add(covers.folder(), MarkKind::AlwaysHidden, Presence::Required);
+        for folder in roots.covered.iter().filter(|folder| !shared.contains(folder)) {
+            covers.share(folder).map_err(StartError::Covers)?;
         }
         for path in covers.make(&marks.missing_names()).map_err(StartError::Covers)? {
             marks.add(&path, MarkKind::ReadOnly, Presence::Required);
         }
-        self.shared_folder = Some(folder);
-        Ok(Some(marks.into_plan()))
+        let before = NamesBefore::note(&roots, marks.git_folders());
+        self.shared_folders = roots.covered;
+        Ok(PlannedFiles { plan: Some(marks.into_plan()), before })
     }
 
     fn choose_namespaces(&mut self, network: Network) -> Result<NamespaceSource, StartError> {
@@ -215,8 +281,7 @@ impl Session {
 
     /// Starts the launcher to make the namespaces of this session, and waits for it.
     fn make_namespaces(&self, network: SessionNetwork) -> Result<SharedNamespaces, StartError> {
-        let PreparedCommand { mut command, control, .. } =
-            self.prepare_request(&Request::MakeSession { network }, None)?;
+        let (mut command, control) = self.prepare_request(&Request::MakeSession { network }, None)?;
         let mut child = command.stdout(Stdio::null()).stderr(Stdio::null()).spawn()?;
         // Its end of the socket is in the command, and must be closed here for the end to be noticed.
         drop(command);
@@ -231,17 +296,19 @@ impl Session {
         }
         let user = descriptors.next().ok_or_else(|| io::Error::other("no namespace came with the report"))?;
         let network = descriptors.next();
-        if let (Some(listener), Some(proxy)) = (descriptors.next(), &self.proxy) {
-            proxy.serve(listener.into())?;
-        }
-        Ok(SharedNamespaces { user, network })
+        let listening = match (descriptors.next(), &self.proxy) {
+            (Some(listener), Some(proxy)) => Some(proxy.serve(listener.into())?),
+            _ => None,
+        };
+        Ok(SharedNamespaces { user, network, _listening: listening })
     }
 
+    /// Returns the launcher, and our end of its control socket.
     fn prepare_request(
         &self,
         request: &Request,
         input: Option<&OwnedFd>,
-    ) -> Result<PreparedCommand, StartError> {
+    ) -> Result<(Command, OwnedFd), StartError> {
         let (ours, theirs) = control::make_pair()?;
         let file = write_request(request)?;
         let mut descriptors = vec![file.as_fd()];
@@ -263,7 +330,7 @@ impl Session {
             _ => self.sandbox.launcher().command(),
         };
         command.env_clear().stdin(theirs);
-        Ok(PreparedCommand { command, plan: None, control: ours, proxy: None })
+        Ok((command, ours))
     }
 
     fn make_command_line(&self, policy: &Policy, proxy: Option<&Proxy>, spec: CommandSpec) -> CommandLine {

@@ -38,7 +38,10 @@ impl Tier {
                 "the number of processes is not limited for root",
                 "background servers do not answer later commands",
             ],
-            Self::MachineProc => &["processes of the machine are visible, and programs cannot be debugged"],
+            Self::MachineProc => &[
+                "processes of the machine are visible, and programs cannot be debugged",
+                "the number of processes is not limited for root",
+            ],
         }
     }
 }

@@ -27,8 +27,32 @@ pub enum Violation {
     Read(PathBuf),
     /// Likely: taken from the output.
     LocalSocket,
-    /// An entry that a command left behind and that was removed, because git would obey it.
+    /// What a command left behind and what git would obey.
+    Appeared(Appeared),
+}
+
+/// What a command left behind.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub enum Appeared {
+    /// Removed, because git would obey it.
     Removed(PathBuf),
+    /// Could not be removed.
+    Remains(PathBuf),
+    /// A new repository. It stays; its hooks are protected from the next command on.
+    Repository(PathBuf),
+}
+
+impl Violation {
+    /// Returns whether something was stopped, rather than only noticed.
+    fn is_refusal(&self) -> bool {
+        !matches!(self, Self::Appeared(Appeared::Repository(_)))
+    }
+}
+
+impl From<Appeared> for Violation {
+    fn from(appeared: Appeared) -> Self {
+        Self::Appeared(appeared)
+    }
 }
 
 impl fmt::Display for Violation {
@@ -38,8 +62,18 @@ impl fmt::Display for Violation {
             Self::Write(path) => write!(formatter, "write: {} is read-only here (likely)", path.display()),
             Self::Read(path) => write!(formatter, "read: {} is hidden here (likely)", path.display()),
             Self::LocalSocket => formatter.write_str("socket: local (unix) sockets are closed (likely)"),
-            Self::Removed(path) => {
+            Self::Appeared(Appeared::Removed(path)) => {
                 write!(formatter, "git: {} was removed, because git would obey it", path.display())
+            }
+            Self::Appeared(Appeared::Remains(path)) => {
+                write!(formatter, "git: {} could not be removed, and git obeys it", path.display())
+            }
+            Self::Appeared(Appeared::Repository(path)) => {
+                write!(
+                    formatter,
+                    "git: {} is new; its hooks and config are read-only from now on",
+                    path.display()
+                )
             }
         }
     }
@@ -71,7 +105,8 @@ pub fn search_output(
     }
     let mut found = Vec::new();
     for line in output[start..].lines().filter(|line| ERROR_TEXTS.iter().any(|text| line.contains(text))) {
-        let refused = line.split(is_separator).filter_map(|word| find_refusal(word, directory, plan));
+        let refused =
+            without_program(line).split(is_separator).filter_map(|word| find_refusal(word, directory, plan));
         let is_socket = line.to_lowercase().contains("socket") && *sockets == UnixSockets::Closed;
         for violation in refused.chain(is_socket.then_some(Violation::LocalSocket)) {
             if !found.contains(&violation) {
@@ -80,6 +115,14 @@ pub fn search_output(
         }
     }
     found
+}
+
+/// Removes the name of the program that reports an error: `/bin/sh: 1: cannot create /etc/x: Permission denied`. What
+/// stands right before the error text is no program.
+fn without_program(line: &str) -> &str {
+    let Some((first, rest)) = line.split_once(": ") else { return line };
+    let is_reported = ERROR_TEXTS.iter().any(|text| rest.trim_start().starts_with(text));
+    if is_reported || first.contains(char::is_whitespace) { line } else { rest }
 }
 
 fn is_separator(c: char) -> bool {
@@ -124,7 +167,8 @@ fn normalize(path: &Path) -> PathBuf {
     normal
 }
 
-/// Returns the block that is added to the end of a result; none if nothing was refused. `advice` says what may be done.
+/// Returns the block that is added to the end of a result; none if there is nothing to report. `advice` says what may be
+/// done about a refusal.
 pub fn render_report(violations: &[Violation], advice: &str) -> Option<String> {
     if violations.is_empty() {
         return None;
@@ -134,6 +178,7 @@ pub fn render_report(violations: &[Violation], advice: &str) -> Option<String> {
     if violations.len() > MAX_LINES {
         lines.push(format!("and {} more", violations.len() - MAX_LINES));
     }
+    let advice = if violations.iter().any(Violation::is_refusal) { advice } else { "" };
     Some(format!("<sandbox_violations>\n{}\n</sandbox_violations>\n{advice}", lines.join("\n")))
 }
 
@@ -191,6 +236,9 @@ mod tests {
             ("cat: /etc/none: No such file or directory", vec![]),
             ("dmesg: /dev/kmsg: Operation not permitted", vec![]),
             ("all is well", vec![]),
+            ("/bin/bash: line 1: /etc/evil: Read-only file system", write("/etc/evil")),
+            ("/usr/bin/env: 'x': Permission denied", vec![]),
+            ("/etc/hosts: Permission denied", write("/etc/hosts")),
         ];
         for (line, expected) in rows {
             assert_eq!(
@@ -217,6 +265,9 @@ mod tests {
             "<sandbox_violations>\nnetwork: evil.test:443 is not an allowed host\nsocket: local (unix) sockets are closed \
              (likely)\n</sandbox_violations>\nAsk."
         );
+        let new = Violation::Appeared(Appeared::Repository("/w/.git".into()));
+        let text = render_report(&[new], "Ask.").unwrap();
+        assert!(text.contains("git: /w/.git is new") && !text.contains("Ask."), "{text}");
         let many: Vec<_> = (0..25).map(refusal).collect();
         let report = render_report(&many, "").unwrap();
         assert_eq!(report.lines().count(), 13);

@@ -8,6 +8,7 @@ use std::os::unix::fs::{PermissionsExt, symlink};
 
 use support::confined_test;
 use whimbrel_sandbox::policy::PathRule;
+use whimbrel_sandbox::violations::Appeared;
 
 const SETTINGS: &str = "{\"kept\": true}\n";
 
@@ -124,6 +125,73 @@ confined_test! {
         assert!(std::fs::read_to_string(main.join(".git/logs/refs/heads/tree")).unwrap().contains("second"));
         assert!(!main.join(".git/hooks/x").exists() && !main.join("outside").exists());
         assert!(!std::fs::read_to_string(main.join(".git/config")).unwrap().contains("evil"));
+    }
+}
+
+confined_test! {
+    /// S-05: nothing leads the main repository, or a worktree of it, to another configuration.
+    fn worktrees_and_nested_repositories_cannot_be_redirected(world) {
+        world.git_init();
+        for name in ["HEAD", "commondir", "gitdir"] {
+            world.put(&format!("ws/.git/worktrees/w/{name}"), SETTINGS);
+        }
+        world.put("ws/.git/modules/m/HEAD", SETTINGS);
+        world.put("ws/sub/.git/HEAD", SETTINGS);
+        let prepared = world.session.prepare(&world.policy, world.spec(
+            "echo evil > .git/worktrees/w/commondir; echo evil > .git/worktrees/w/gitdir; mv .git/worktrees/w/commondir x; mv .git/worktrees/w v; mv .git/worktrees v
+             for r in .git .git/modules/m sub/.git; do echo evil > $r/commondir; done; echo ok > .git/worktrees/w/HEAD"
+        )).unwrap();
+        let left_behind = prepared.left_behind.clone();
+        prepared.spawn().unwrap().wait_blocking().unwrap();
+        for name in ["commondir", "gitdir"] {
+            assert_eq!(world.read(&format!("ws/.git/worktrees/w/{name}")).as_deref(), Some(SETTINGS));
+        }
+        assert_eq!(world.read("ws/.git/worktrees/w/HEAD").as_deref(), Some("ok\n"));
+        let removed: Vec<_> = [".git", ".git/modules/m", "sub/.git"].map(|git| Appeared::Removed(world.path("ws").join(git).join("commondir"))).into();
+        assert_eq!(left_behind.take(), removed);
+    }
+}
+
+confined_test! {
+    /// S-02, S-03: what a repository names as its hooks cannot be created.
+    fn missing_folder_of_hooks_cannot_be_created(world) {
+        world.git_init();
+        world.put("ws/.git/config", "[core]\nhooksPath = .githooks # note\n[include]\npath = ../team.cfg\n");
+        world.run("mkdir -p .githooks; echo evil > .githooks/pre-commit; chmod +x .githooks/pre-commit; echo evil > team.cfg; mv .githooks h; rmdir .githooks; mkdir .githooks; echo evil > .githooks/x; git status");
+        assert_eq!((world.read("ws/.githooks/pre-commit"), world.read("ws/.githooks/x")), (None, None));
+        assert_eq!(world.read("ws/team.cfg").as_deref(), Some(""));
+    }
+}
+
+confined_test! {
+    /// S-03: as in the working directory.
+    fn missing_names_are_covered_in_every_working_directory(world) {
+        let extra = world.path("extra");
+        std::fs::create_dir(&extra).unwrap();
+        world.put("extra/own.txt", "own\n");
+        world.rules().work_directories.push(extra.clone());
+        world.run("cd ../extra; echo evil > .mcp.json; mkdir .claude; echo evil > .claude/settings.json; echo x > own.txt");
+        assert_eq!((world.read("extra/.mcp.json"), world.read("extra/.claude/settings.json")), (None, None));
+        assert_eq!(world.read("extra/own.txt").as_deref(), Some("x\n"));
+        assert!(world.session.uncover().unwrap());
+        let left: Vec<_> = std::fs::read_dir(extra).unwrap().map(|entry| entry.unwrap().file_name()).collect();
+        assert_eq!(left, ["own.txt"]);
+        let running = world.start("sleep 600");
+        assert!(!world.session.uncover().unwrap(), "a command runs");
+        assert!(world.path("extra/.mcp.json").is_dir());
+        drop(running);
+        assert!(world.session.uncover().unwrap());
+    }
+}
+
+confined_test! {
+    /// The journals of covers decide what the next session removes, and their lock stops all sessions.
+    fn journals_can_be_neither_read_written_nor_locked(world) {
+        world.policy.working_directory = world.path("");
+        world.policy.scratch = world.path("scratch");
+        let text = world.run("cd ..; ls state; echo '{\"Scratch\":\"/x\"}' > state/x.covers && echo BAD; mv state s && echo BAD; rm -rf state; flock -n -x state/lock true && echo BAD; flock -n -x state true && echo BAD");
+        assert!(!text.contains("BAD") && !text.contains("covers\n"), "{text}");
+        assert!(!world.path("state/x.covers").exists());
     }
 }
 

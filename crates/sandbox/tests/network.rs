@@ -10,10 +10,10 @@ use std::net::{SocketAddr, TcpListener};
 use std::sync::{Arc, Mutex};
 
 use async_trait::async_trait;
-use support::{Output, World, confined_test};
+use support::{CALL_ID, Output, World, confined_test};
 use whimbrel_sandbox::policy::{LoopbackScope, Network};
 use whimbrel_sandbox::proxy::domains::{DomainLists, DomainPattern, UnlistedHosts};
-use whimbrel_sandbox::proxy::{Approval, HostApproval, Proxy, ProxyRules, Reason, Refusal};
+use whimbrel_sandbox::proxy::{Approval, HostApproval, HostProxy, Proxy, ProxyRules, Reason, Refusal, Route};
 
 /// An HTTP server that answers every request on a connection with its head, and notes the heads.
 struct Server {
@@ -86,12 +86,23 @@ impl Net {
             denied: denied.iter().map(|entry| DomainPattern::parse_denied(entry).unwrap()).collect(),
             unlisted: if approval.is_some() { UnlistedHosts::Ask } else { UnlistedHosts::Refuse },
         };
-        let proxy = Proxy::new(ProxyRules { lists, approval, upstream: None, host_proxy: None }).unwrap();
+        let proxy = Proxy::new(ProxyRules { lists, approval, route: Route::default() }).unwrap();
         world.policy.network = Network::Proxied(LoopbackScope::Command);
         let session = whimbrel_sandbox::session::Session::new(world.sandbox.clone(), world.path("state"));
         world.session = session.with_proxy(Arc::clone(&proxy));
         let runtime = tokio::runtime::Builder::new_current_thread().enable_all().build().unwrap();
         Self { world, proxy, runtime }
+    }
+
+    /// Lets aborted tasks end, and fails if more are left than expected.
+    fn wait_for_tasks(&self, expected: usize) {
+        let metrics = self.runtime.metrics();
+        self.runtime.block_on(async {
+            for _ in 0..100 {
+                tokio::task::yield_now().await;
+            }
+        });
+        assert_eq!(metrics.num_alive_tasks(), expected);
     }
 
     fn run(&mut self, script: &str) -> String {
@@ -199,13 +210,13 @@ socks(b'127.0.0.1', {port}); socks(b'evil.test', 80); socks(b'127.0.0.1', {port}
         assert_eq!(heads[0], format!("GET /a HTTP/1.1\r\nhost: 127.0.0.1:{port}\r\n\r\n"));
         assert_eq!(heads.len(), 4, "{heads:?}");
         let refusal = |host: &str, port, reason| Refusal { host: host.into(), port, reason };
-        assert_eq!(net.proxy.take_refusals("call"), [
+        assert_eq!(net.proxy.take_refusals(CALL_ID), [
             refusal("evil.test", 80, Reason::Unlisted),
             refusal("denied.localhost", port, Reason::Denied),
             refusal("evil.test", 443, Reason::Unlisted),
             refusal("127.0.0.1", 1, Reason::Unlisted),
         ]);
-        assert_eq!(net.proxy.take_refusals("call"), []);
+        assert_eq!(net.proxy.take_refusals(CALL_ID), []);
     }
 }
 
@@ -219,7 +230,7 @@ confined_test! {
         let text = net.run("python3 c.py 2>&1");
         assert!(text.contains("leads to a private or local address") && text.contains("SOCKS b'localhost' 2"), "{text}");
         assert!(server.heads().is_empty());
-        assert_eq!(net.proxy.take_refusals("call"), [Refusal { host: "localhost".into(), port, reason: Reason::ForbiddenAddress }]);
+        assert_eq!(net.proxy.take_refusals(CALL_ID), [Refusal { host: "localhost".into(), port, reason: Reason::ForbiddenAddress }]);
     }
 }
 
@@ -291,7 +302,8 @@ fn unlisted_hosts_are_asked_about_once() {
     let text = net.run("python3 c.py 2>&1");
     assert!(!text.contains("['200']"), "{text}");
     assert_eq!(*answers.0.lock().unwrap(), ["localhost:1", "no.test:2"]);
-    let reasons: Vec<_> = net.proxy.take_refusals("call").into_iter().map(|refusal| refusal.reason).collect();
+    let reasons: Vec<_> =
+        net.proxy.take_refusals(CALL_ID).into_iter().map(|refusal| refusal.reason).collect();
     let forbidden = Reason::ForbiddenAddress;
     assert_eq!(reasons, [forbidden, Reason::NotApproved, Reason::NotApproved, forbidden, Reason::Denied]);
 }
@@ -314,4 +326,61 @@ confined_test! {
         let text = net.run("curl -s --noproxy '*' http://127.0.0.1:8124/ || echo CLOSED");
         assert!(text.contains("CLOSED"), "{text}");
     }
+}
+
+/// A listening socket keeps the network of its command alive, so it must go with the command, and with the session.
+#[test]
+fn a_hundred_proxied_commands_leave_nothing() {
+    for scope in [LoopbackScope::Command, LoopbackScope::Session] {
+        let mut net = Net::new(World::new(), &[], &[], None);
+        let count = || std::fs::read_dir("/proc/self/fd").unwrap().count();
+        net.world.policy.network = Network::Proxied(scope);
+        let before_session = count();
+        net.run("true");
+        net.wait_for_tasks(usize::from(scope == LoopbackScope::Session));
+        let before = count();
+        for _ in 0..100 {
+            net.run("true");
+        }
+        net.wait_for_tasks(usize::from(scope == LoopbackScope::Session));
+        assert_eq!(count(), before, "{scope:?}");
+        net.world.session =
+            whimbrel_sandbox::session::Session::new(net.world.sandbox.clone(), net.world.path("state"));
+        net.wait_for_tasks(0);
+        assert!(count() <= before_session, "{scope:?}");
+    }
+}
+
+/// The limit of connections counts tunnels: the last client gets an answer only when one of the others has ended.
+#[test]
+fn tunnels_count_as_connections() {
+    let server = Server::start();
+    let port = server.port();
+    let mut net = Net::new(World::new(), &[&format!("127.0.0.1:{port}")], &[], None);
+    net.world.put("ws/c.py", &format!("{CLIENT}
+import select
+def open_one():
+    s = dial(); s.sendall(b'CONNECT 127.0.0.1:{port} HTTP/1.1\\r\\nHost: x\\r\\n' + AUTH + b'\\r\\n'); return s
+tunnels = [open_one() for _ in range(256)]
+for s in tunnels: assert '200' in head(s)
+last = open_one()
+print('WAITS', select.select([last], [], [], 0.5)[0] == [])
+tunnels.pop().close()
+print('ANSWERED', '200' in head(last))
+"));
+    let text = net.run("python3 c.py 2>&1");
+    assert!(text.contains("WAITS True\nANSWERED True\n"), "{text}");
+}
+
+/// The route is that of the time at which a connection begins.
+#[test]
+fn route_can_change_between_commands() {
+    let (server, own) = (Server::start(), Server::start());
+    let mut net = Net::new(World::new(), &[], &[], None);
+    let command = format!("curl -s --noproxy '' http://127.0.0.1:{}/", server.port());
+    assert!(net.run(&command).contains("is not an allowed host"));
+    let host_proxy = Some(HostProxy { http: Some(own.port()), socks: None });
+    net.proxy.set_route(Route { upstream: None, host_proxy });
+    assert!(net.run(&command).contains("GOOD-PAGE"));
+    assert!(server.heads().is_empty() && own.heads()[0].starts_with("GET http://127.0.0.1:"));
 }

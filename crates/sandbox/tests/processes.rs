@@ -9,7 +9,7 @@ use std::os::linux::net::SocketAddrExt;
 use std::os::unix::net::{SocketAddr, UnixDatagram, UnixListener};
 use std::process::{Child, Command};
 
-use support::{World, confined_test};
+use support::{World, confined_test, wait_until};
 use whimbrel_sandbox::child::ExitStatus;
 use whimbrel_sandbox::policy::NestedNamespaces;
 
@@ -39,21 +39,6 @@ fn find_processes(text: &str) -> Vec<u32> {
         line.windows(text.len()).any(|window| window == text.as_bytes()).then_some(pid)
     };
     entries.filter_map(pid).collect()
-}
-
-/// Waits for processes to begin or to end, with a limit that a test never reaches unless it fails.
-#[expect(
-    clippy::disallowed_methods,
-    reason = "the kernel tells nothing about processes of another namespace"
-)]
-fn wait_until(what: &str, condition: impl Fn() -> bool) {
-    for _ in 0..3000 {
-        if condition() {
-            return;
-        }
-        std::thread::sleep(std::time::Duration::from_millis(10));
-    }
-    panic!("{what} did not happen");
 }
 
 /// A text that only this run of a test has in a command line.

@@ -14,7 +14,7 @@ use support::World;
 use whimbrel_sandbox::policy::PathRule;
 
 /// Swaps of one test. The check does not depend on their number.
-const SWAPS: u64 = 20_000;
+const SWAPS: u64 = 100_000;
 
 /// S-01, S-02, S-30.
 #[test]

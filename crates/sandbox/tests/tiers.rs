@@ -4,7 +4,7 @@
 
 mod support;
 
-use support::World;
+use support::{World, confined_test};
 use whimbrel_sandbox::ladder::{Tier, TierChoice, find_bwrap, probe};
 use whimbrel_sandbox::policy::{PathRule, ProcView};
 use whimbrel_sandbox::program::LauncherProgram;
@@ -59,4 +59,28 @@ fn without_any_tier_there_is_no_sandbox() {
     let text = error.to_string();
     assert!(text.contains("namespaces: launcher: ") && text.contains("bwrap is not installed"), "{text}");
     assert!(probe(&launcher, find_bwrap().as_deref(), TierChoice::Only(Tier::Namespaces)).is_err());
+}
+
+confined_test! {
+    /// S-16: in the tiers without a limit per namespace. The kernel does not count the root of the machine.
+    fn number_of_processes_is_limited_in_weaker_tiers(world) {
+        let is_root_of_machine = rustix::process::geteuid().is_root()
+            && std::fs::read_to_string("/proc/self/uid_map").unwrap().split_whitespace().last() != Some("1");
+        drop(world);
+        for tier in [Tier::Bwrap, Tier::MachineProc] {
+            let mut world = World::in_tier(tier);
+            world.policy.proc_view = ProcView::MachineIfRefused;
+            world.policy.limits.processes = 400;
+            world.put("ws/p.py", "
+import os, time
+try:
+    for n in range(600):
+        if os.fork() == 0: time.sleep(600)
+    print('FREE')
+except OSError as e: print('STOPPED', n, e)
+");
+            let text = world.run("python3 p.py");
+            assert!(text.contains(if is_root_of_machine { "FREE" } else { "STOPPED" }), "{tier:?}: {text}");
+        }
+    }
 }

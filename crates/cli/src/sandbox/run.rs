@@ -1,9 +1,12 @@
 //! `whimbrel sandbox run`: one command with a policy of the command line.
 
 use std::ffi::OsStr;
+use std::os::fd::AsFd;
 use std::path::{Path, PathBuf};
 use std::sync::Arc;
 
+use whimbrel_config::key_variables::HiddenVariables;
+use whimbrel_config::settings::{config_dir, credential_files};
 use whimbrel_sandbox::Policy;
 use whimbrel_sandbox::child::RunError;
 use whimbrel_sandbox::covers;
@@ -14,7 +17,7 @@ use whimbrel_sandbox::policy::{
 };
 use whimbrel_sandbox::program::LauncherProgram;
 use whimbrel_sandbox::proxy::domains::{DomainLists, DomainPattern, UnlistedHosts};
-use whimbrel_sandbox::proxy::{Proxy, ProxyRules, Upstream};
+use whimbrel_sandbox::proxy::{Proxy, ProxyRules, Route, Upstream};
 use whimbrel_sandbox::session::{CommandSpec, Session, find_program};
 use whimbrel_sandbox::violations::{Violation, render_report};
 
@@ -41,21 +44,26 @@ pub(super) fn run(arguments: RunArguments, env: &Env) -> i32 {
 async fn execute(arguments: RunArguments, env: &Env) -> Result<i32, String> {
     let directory =
         std::env::current_dir().map_err(|error| format!("Cannot find this directory: {error}."))?;
-    let scratch =
-        tempfile::tempdir().map_err(|error| format!("Cannot make a temporary directory: {error}."))?;
     let sandbox = choose_tier(&arguments)?;
-    let policy = make_policy(&arguments, &directory, scratch.path());
     let proxy = make_proxy(&arguments, env)?;
     let mut session = Session::new(sandbox, journal_folder(env)?);
+    // Noted in a journal: if this process is killed, the next one removes it.
+    let scratch = session
+        .make_scratch(&std::env::temp_dir())
+        .map_err(|error| format!("Cannot make a temporary directory: {error}."))?;
+    let policy = make_policy(&arguments, env, &directory, &scratch);
     if let Some(proxy) = &proxy {
         session = session.with_proxy(Arc::clone(proxy));
     }
     let spec = make_spec(&arguments.command, env, directory)?;
     let prepared = session.prepare(&policy, spec).map_err(|error| format!("{error}."))?;
+    let left_behind = prepared.left_behind.clone();
     let mut child = prepared.spawn().map_err(|error| format!("Cannot start the launcher: {error}."))?;
     let ended = child.wait().await;
     let refusals = proxy.iter().flat_map(|proxy| proxy.take_refusals(COMMAND_ID)).map(Violation::Network);
-    if let Some(report) = render_report(&refusals.collect::<Vec<_>>(), "Allow a host with --allow-host.") {
+    let violations: Vec<Violation> =
+        refusals.chain(left_behind.take().into_iter().map(Violation::from)).collect();
+    if let Some(report) = render_report(&violations, "Allow a host with --allow-host.") {
         print_note(&report);
     }
     match ended {
@@ -78,7 +86,7 @@ fn choose_tier(arguments: &RunArguments) -> Result<Sandbox, String> {
     probe(&launcher, find_bwrap().as_deref(), choice).map_err(|error| error.to_string())
 }
 
-fn make_policy(arguments: &RunArguments, directory: &Path, scratch: &Path) -> Policy {
+fn make_policy(arguments: &RunArguments, env: &Env, directory: &Path, scratch: &Path) -> Policy {
     let absolute = |path: &String| directory.join(path);
     let rule = |path: &String| PathRule::parse(&directory.join(path).to_string_lossy());
     let rules = FileRules {
@@ -86,6 +94,7 @@ fn make_policy(arguments: &RunArguments, directory: &Path, scratch: &Path) -> Po
         deny_write: arguments.deny_write.iter().map(rule).collect(),
         deny_read: arguments.deny_read.iter().map(rule).collect(),
         allow_read: arguments.allow_read.iter().map(absolute).collect(),
+        hidden: config_dir(env).iter().flat_map(|dir| credential_files(dir)).collect(),
         ..FileRules::default()
     };
     let has_hosts = !arguments.allow_hosts.is_empty();
@@ -124,8 +133,11 @@ fn make_proxy(arguments: &RunArguments, env: &Env) -> Result<Option<Arc<Proxy>>,
         Upstream::parse(url)
             .ok_or_else(|| format!("The proxy {url:?} of this machine is not supported: no http:// URL."))
     });
-    let proxy =
-        Proxy::new(ProxyRules { lists, approval: None, upstream: upstream.transpose()?, host_proxy: None });
+    let proxy = Proxy::new(ProxyRules {
+        lists,
+        approval: None,
+        route: Route { upstream: upstream.transpose()?, host_proxy: None },
+    });
     proxy.map(Some).map_err(|error| format!("Cannot make the proxy: {error}."))
 }
 
@@ -134,13 +146,19 @@ fn make_spec(command: &[String], env: &Env, directory: PathBuf) -> Result<Comman
     let search_path = env.get("PATH").map(String::as_str).unwrap_or_default();
     let program = find_program(OsStr::new(name), OsStr::new(search_path))
         .ok_or_else(|| format!("{name}: command not found in PATH."))?;
+    let mut variables = env.clone();
+    HiddenVariables::new(&[], env).remove_from(&mut variables);
+    let input = std::io::stdin()
+        .as_fd()
+        .try_clone_to_owned()
+        .map_err(|error| format!("Cannot pass the standard input on: {error}."))?;
     Ok(CommandSpec {
         program,
         arguments: arguments.iter().map(Into::into).collect(),
-        environment: env.iter().map(|(name, value)| (name.into(), value.into())).collect(),
+        environment: variables.into_iter().map(|(name, value)| (name.into(), value.into())).collect(),
         directory,
         id: COMMAND_ID.into(),
-        input: None,
+        input: Some(Arc::new(input)),
     })
 }
 

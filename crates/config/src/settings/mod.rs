@@ -53,8 +53,8 @@ pub use merge::{AdditionalDirectory, EffectiveSettings};
 pub use sandbox::SandboxSettings;
 pub use schema::TypedSettings;
 pub use sources::{
-    LayerOrigin, LayerScope, LayerSource, SettingsRequest, Tolerance, config_dir, home_dir, managed_files,
-    repository_root,
+    LayerOrigin, LayerScope, LayerSource, SettingsRequest, Tolerance, config_dir, credential_files, home_dir,
+    managed_files, repository_root,
 };
 pub use trust::Trust;
 

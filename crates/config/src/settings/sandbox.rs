@@ -76,6 +76,8 @@ pub struct SourcedEntry {
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct SandboxPath {
     pub text: String,
+    /// Name of the settings that have it, for messages.
+    pub source: String,
     /// No pattern, whatever characters it has.
     pub is_literal: bool,
 }
@@ -225,7 +227,8 @@ impl Section<'_> {
         self.items(path).iter().filter_map(|item| {
             let is_literal = item.get("literal").and_then(Value::as_bool) == Some(true);
             let text = item.as_str().or_else(|| item.get("path")?.as_str())?;
-            Some(SandboxPath { text: self.absolute(text), is_literal })
+            let source = self.layer.origin.display_name();
+            Some(SandboxPath { text: self.absolute(text), source, is_literal })
         })
     }
 

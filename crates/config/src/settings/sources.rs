@@ -188,6 +188,11 @@ pub fn config_dir(env: &BTreeMap<String, String>) -> Option<PathBuf> {
     }
 }
 
+/// The files in a configuration directory that hold the engine's own credentials.
+pub fn credential_files(config_dir: &Path) -> [PathBuf; 2] {
+    [".credentials.json", "mcp-logins.json"].map(|name| config_dir.join(name))
+}
+
 /// The home directory from the value of `HOME`; `None` if it is relative.
 pub fn home_dir(variable: Option<&str>) -> Option<PathBuf> {
     variable.map(PathBuf::from).filter(|home| home.is_absolute())

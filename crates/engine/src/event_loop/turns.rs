@@ -7,7 +7,7 @@ use std::time::Duration;
 use futures::future::BoxFuture;
 use tokio::sync::mpsc;
 use tokio_util::sync::CancellationToken;
-use whimbrel_os::{clock, ids};
+use whimbrel_os::{clock, files, ids};
 use whimbrel_session_store::ResumedSession;
 use whimbrel_wire::message::Origin;
 
@@ -367,6 +367,9 @@ impl Session {
         agent.runtime_settings.clear_overrides();
         file_checkpoints::warn_about_losses(&self.setup.session.workspace, &self.host.frame_sender).await;
         self.team.flush().await;
+        // The user works in the folder now.
+        let sandbox = Arc::clone(self.setup.session.workspace.sandbox());
+        let _ = files::run_blocking(move || sandbox.uncover()).await;
         self.main_agent.idle = Some(agent);
         self.progress.last_turn = Some(TurnSummary::from(&result));
         if self.is_over_budget() {

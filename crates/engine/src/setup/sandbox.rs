@@ -17,6 +17,7 @@ pub(super) fn check_sandbox(settings: &SandboxSettings, sandbox: &SessionSandbox
         return Err(SetupError::Invalid(error.clone()));
     }
     sandbox::check_hosts(settings).map_err(SetupError::Invalid)?;
+    sandbox::check_paths(settings).map_err(SetupError::Invalid)?;
     match sandbox.find_tier(settings) {
         Err(error) if settings.fail_if_unavailable => Err(SetupError::SandboxUnavailable(error)),
         Err(_) | Ok(_) => Ok(()),
@@ -38,6 +39,7 @@ pub(crate) fn describe_sandbox(
             "sandbox.network.allowUnixSockets has no effect: this kernel cannot open single sockets; Linux 7.1 can.".into(),
         );
     }
+    warnings.extend(permissions.policy_facts().upstream_warning());
     let unenforced = sandbox::unenforced_rules(&permissions.snapshot());
     if !unenforced.is_empty() {
         warnings.push(format!(

@@ -1,14 +1,22 @@
 //! The journals of covers: one file of JSON lines per session in one folder. A live session holds a lock on its file, so
 //! that a file without a lock belongs to a session that was killed.
 
+use std::ffi::OsStr;
 use std::fs::{File, OpenOptions};
 use std::io::{self, Write};
 use std::path::{Path, PathBuf};
+use std::time::Duration;
 
 use rustix::fs::{FlockOperation, flock};
+use rustix::io::Errno;
 use serde::{Deserialize, Serialize};
 
 const EXTENSION: &str = "covers";
+/// How often the lock is tried for, and the time between.
+const LOCK_ATTEMPTS: u32 = 1000;
+const LOCK_PAUSE: Duration = Duration::from_millis(5);
+/// Number of hexadecimal digits in the name of a journal.
+const ID_DIGITS: usize = 16;
 
 /// A line of a journal.
 #[derive(Debug, Serialize, Deserialize)]
@@ -36,10 +44,20 @@ pub(crate) struct FolderLock {
 }
 
 impl FolderLock {
+    /// Waits for the lock, but not for ever: any program of the user can hold it.
+    #[expect(clippy::disallowed_methods, reason = "a lock of a file cannot be waited for with a limit")]
     pub(crate) fn take(folder: &Path) -> io::Result<Self> {
-        let file = OpenOptions::new().create(true).truncate(false).write(true).open(folder.join("lock"))?;
-        flock(&file, FlockOperation::LockExclusive)?;
-        Ok(Self { _file: file })
+        let path = folder.join("lock");
+        let file = OpenOptions::new().create(true).truncate(false).write(true).open(&path)?;
+        for _ in 0..LOCK_ATTEMPTS {
+            match flock(&file, FlockOperation::NonBlockingLockExclusive) {
+                Ok(()) => return Ok(Self { _file: file }),
+                Err(Errno::WOULDBLOCK | Errno::INTR) => std::thread::sleep(LOCK_PAUSE),
+                Err(error) => return Err(error.into()),
+            }
+        }
+        let text = format!("another process holds the lock {}. End that process", path.display());
+        Err(io::Error::new(io::ErrorKind::TimedOut, text))
     }
 }
 
@@ -55,7 +73,7 @@ impl Journal {
     pub(crate) fn create(folder: &Path) -> io::Result<Self> {
         let mut random = [0_u8; 8];
         rustix::rand::getrandom(&mut random, rustix::rand::GetRandomFlags::empty())?;
-        let name = format!("{:016x}.{EXTENSION}", u64::from_ne_bytes(random));
+        let name = format!("{:0ID_DIGITS$x}.{EXTENSION}", u64::from_ne_bytes(random));
         let path = folder.join(name);
         let file = OpenOptions::new().create_new(true).append(true).open(&path)?;
         flock(&file, FlockOperation::NonBlockingLockExclusive)?;
@@ -98,20 +116,49 @@ impl Journal {
         self.lines().into_iter().filter_map(cover).collect()
     }
 
+    /// Names that only this session uses; others are left out, so that a forged journal removes nothing.
     pub(crate) fn temporaries(&self) -> Vec<PathBuf> {
+        let prefix = format!("{}-", self.temporary_prefix());
         let temporary = |line| match line {
             Line::Temporary(path) => Some(path),
             Line::Made(_) | Line::Scratch(_) => None,
         };
-        self.lines().into_iter().filter_map(temporary).collect()
+        self.paths(temporary, |name| name.starts_with(&prefix))
     }
 
+    /// As [`Self::temporaries`].
     pub(crate) fn scratch_folders(&self) -> Vec<PathBuf> {
         let scratch = |line| match line {
             Line::Scratch(path) => Some(path),
             Line::Made(_) | Line::Temporary(_) => None,
         };
-        self.lines().into_iter().filter_map(scratch).collect()
+        self.paths(scratch, |name| name == self.scratch_name())
+    }
+
+    fn paths(&self, take: fn(Line) -> Option<PathBuf>, is_own: impl Fn(&str) -> bool) -> Vec<PathBuf> {
+        let id = self.id();
+        if id.len() != ID_DIGITS || !id.bytes().all(|byte| byte.is_ascii_hexdigit()) {
+            return Vec::new();
+        }
+        let name = |path: &PathBuf| path.file_name().and_then(OsStr::to_str).is_some_and(&is_own);
+        self.lines().into_iter().filter_map(take).filter(name).collect()
+    }
+
+    /// Name of the folder for temporary files.
+    pub(crate) fn scratch_name(&self) -> String {
+        format!("whimbrel-{}", self.id())
+    }
+
+    /// Beginning of the names under which covers are made.
+    pub(crate) fn temporary_prefix(&self) -> String {
+        format!(".whimbrel-cover-{}", self.id())
+    }
+
+    /// Forgets the covers, which are gone.
+    pub(crate) fn forget_covers(&mut self) -> io::Result<()> {
+        let scratch = self.scratch_folders();
+        self.file.set_len(0)?;
+        scratch.into_iter().try_for_each(|path| self.append(&Line::Scratch(path)))
     }
 
     pub(crate) fn delete(&self) {

@@ -35,6 +35,7 @@ impl Covers {
     /// the journals of all sessions of this user; it is made if it is missing.
     pub fn open(folder: &Path) -> io::Result<Self> {
         std::fs::create_dir_all(folder)?;
+        let folder = &std::fs::canonicalize(folder)?;
         let lock = FolderLock::take(folder)?;
         for dead in Journal::find_dead(folder)? {
             remove_covers(&dead, &Journal::find_live(folder, &dead)?);
@@ -42,7 +43,24 @@ impl Covers {
         }
         let journal = Journal::create(folder)?;
         drop(lock);
-        Ok(Self { folder: folder.to_owned(), journal, counter: 0 })
+        Ok(Self { folder: folder.clone(), journal, counter: 0 })
+    }
+
+    /// The folder of the journals, by its real path.
+    pub(crate) fn folder(&self) -> &Path {
+        &self.folder
+    }
+
+    /// Returns whether the entry at a path is a cover of this session.
+    pub(crate) fn has(&self, path: &Path) -> bool {
+        self.journal.covers().iter().any(|cover| cover.path == path && is_in_place(cover))
+    }
+
+    /// Removes the covers, which no command needs now.
+    pub(crate) fn remove(&mut self) -> io::Result<()> {
+        let _lock = FolderLock::take(&self.folder)?;
+        remove_entries(&self.journal, &Journal::find_live(&self.folder, &self.journal)?);
+        self.journal.forget_covers()
     }
 
     /// Covers missing names and returns the paths that exist now. A name for which no cover can be made, because the
@@ -77,7 +95,7 @@ impl Covers {
 
     /// Makes the folder for temporary files of the session below `parent`. It is removed with the covers.
     pub fn make_scratch(&mut self, parent: &Path) -> io::Result<PathBuf> {
-        let path = std::path::absolute(parent)?.join(format!("whimbrel-{}", self.journal.id()));
+        let path = std::fs::canonicalize(parent)?.join(self.journal.scratch_name());
         self.journal.append(&Line::Scratch(path.clone()))?;
         std::fs::DirBuilder::new().mode(0o700).create(&path)?;
         Ok(path)
@@ -88,7 +106,7 @@ impl Covers {
     fn make_one(&mut self, name: &MissingName) -> io::Result<bool> {
         let Some(place) = Place::open(&name.path) else { return Ok(false) };
         self.counter += 1;
-        let own_name = format!(".whimbrel-cover-{}-{}", self.journal.id(), self.counter);
+        let own_name = format!("{}-{}", self.journal.temporary_prefix(), self.counter);
         let temporary = Place { name: own_name.into(), ..place };
         let path = name.path.with_file_name(&temporary.name);
         self.journal.append(&Line::Temporary(path))?;
@@ -119,16 +137,21 @@ fn is_in_place(cover: &Cover) -> bool {
     Place::open(&cover.path).and_then(|place| place.identify(&cover.path)).as_ref() == Some(cover)
 }
 
-/// Removes the covers of a session that are still what they were, and that no live session shares.
+/// Removes the covers of a session that has ended, and its folder for temporary files.
 fn remove_covers(journal: &Journal, live: &[Journal]) {
+    remove_entries(journal, live);
+    for scratch in journal.scratch_folders() {
+        // Its name is random and noted before it is made: nothing else has it. What stays takes only space.
+        let _ = Place::open(&scratch).map(|place| place.remove());
+    }
+}
+
+/// Removes the covers that are still what they were, and that no live session shares.
+fn remove_entries(journal: &Journal, live: &[Journal]) {
     for temporary in journal.temporaries() {
         if let Some(place) = Place::open(&temporary) {
             place.remove_empty();
         }
-    }
-    for scratch in journal.scratch_folders() {
-        // Its name is random and noted before it is made: nothing else has it. What stays takes only space.
-        let _ = std::fs::remove_dir_all(scratch);
     }
     let shared: Vec<Cover> = live.iter().flat_map(Journal::covers).collect();
     for cover in journal.covers().iter().filter(|cover| !shared.contains(cover)) {
@@ -190,8 +213,9 @@ mod tests {
         // to the new folder.
         std::fs::rename(work.join("b"), work.join("moved")).unwrap();
         std::fs::create_dir(work.join("b")).unwrap();
-        covers.journal.append(&Line::Temporary(work.join("temporary"))).unwrap();
-        std::fs::create_dir(work.join("temporary")).unwrap();
+        let temporary = work.join(format!("{}-9", covers.journal.temporary_prefix()));
+        covers.journal.append(&Line::Temporary(temporary.clone())).unwrap();
+        std::fs::create_dir(temporary).unwrap();
         covers.journal.release_for_test();
         std::mem::forget(covers);
 
@@ -217,6 +241,41 @@ mod tests {
             }
             assert!(entries(&work).is_empty(), "{is_killed}");
         }
+    }
+
+    #[test]
+    fn forged_journals_remove_nothing() {
+        let folder = tempfile::tempdir().unwrap();
+        let (journals, work) = (folder.path().join("journals"), folder.path().join("work"));
+        std::fs::create_dir_all(work.join("kept/deep")).unwrap();
+        std::fs::create_dir_all(work.join("whimbrel-x/deep")).unwrap();
+        std::fs::create_dir(&journals).unwrap();
+        for name in ["x.covers", "0123456789abcdef.covers"] {
+            let line = |path: &str| serde_json::to_string(&Line::Scratch(work.join(path))).unwrap();
+            let empty = serde_json::to_string(&Line::Temporary(work.join("kept/deep"))).unwrap();
+            let text = format!("{}\n{}\n{empty}\n", line("kept"), line("whimbrel-x"));
+            std::fs::write(journals.join(name), text).unwrap();
+        }
+        drop(Covers::open(&journals).unwrap());
+        assert!(work.join("kept/deep").exists() && work.join("whimbrel-x/deep").exists());
+        assert_eq!(entries(&journals), ["lock"]);
+    }
+
+    #[test]
+    fn removed_covers_are_made_again_and_leave_a_short_journal() {
+        let folder = tempfile::tempdir().unwrap();
+        let (journals, work) = (folder.path().join("journals"), folder.path().join("work"));
+        std::fs::create_dir(&work).unwrap();
+        let mut covers = Covers::open(&journals).unwrap();
+        let scratch = covers.make_scratch(folder.path()).unwrap();
+        for _ in 0..3 {
+            covers.make(&[name(&work.join("a"), CoverKind::Folder)]).unwrap();
+            assert_eq!((entries(&work), covers.journal.covers().len()), (vec!["a".to_owned()], 1));
+            covers.remove().unwrap();
+            assert!(entries(&work).is_empty() && covers.journal.covers().is_empty() && scratch.exists());
+        }
+        drop(covers);
+        assert!(!scratch.exists());
     }
 
     #[test]

@@ -3,7 +3,7 @@
 
 use std::ffi::OsString;
 use std::io;
-use std::os::fd::OwnedFd;
+use std::os::fd::{AsRawFd, OwnedFd};
 use std::path::Path;
 
 use rustix::fs::{
@@ -33,9 +33,16 @@ impl Place {
         statat(&self.folder, &self.name, AtFlags::SYMLINK_NOFOLLOW).is_ok()
     }
 
-    /// Removes a file or a link and returns whether that was possible.
-    pub(crate) fn remove_file(&self) -> bool {
-        unlinkat(&self.folder, &self.name, AtFlags::empty()).is_ok()
+    /// Removes the entry with everything in it.
+    pub(crate) fn remove(&self) -> io::Result<()> {
+        match unlinkat(&self.folder, &self.name, AtFlags::empty()) {
+            // Through the opened folder: the path to it may lead elsewhere by now.
+            Err(Errno::ISDIR) => {
+                let folder = format!("/proc/self/fd/{}", self.folder.as_raw_fd());
+                std::fs::remove_dir_all(Path::new(&folder).join(&self.name))
+            }
+            removed => Ok(removed?),
+        }
     }
 
     /// Makes an empty entry; `None` if that is not possible.

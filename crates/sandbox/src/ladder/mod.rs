@@ -14,7 +14,7 @@ use crate::plan::{MountPlan, Presence, View, ViewKind};
 use crate::policy::{Policy, ProcView};
 use crate::program::LauncherProgram;
 use crate::request::LayerError;
-use crate::session::{CommandSpec, Session, StartError};
+use crate::session::{CommandSpec, PlannedFiles, Session, StartError};
 pub use crate::tier::{Sandbox, Tier};
 
 /// Which tiers may be used.
@@ -100,7 +100,8 @@ fn run_true(sandbox: &Sandbox) -> Result<(), LayerError> {
     };
     let mut session = Session::new(sandbox.clone(), "/");
     let plan = MountPlan { views: fresh_folder() };
-    let mut prepared = session.prepare_planned(&policy, Some(plan), spec).map_err(|error| match error {
+    let files = PlannedFiles { plan: Some(plan), ..PlannedFiles::default() };
+    let mut prepared = session.prepare_planned(&policy, files, spec).map_err(|error| match error {
         StartError::Layer(error) => error,
         other => LayerError { layer: "launcher".into(), reason: other.to_string(), errno: None },
     })?;

@@ -14,6 +14,7 @@ use rustix::process::{
     set_parent_process_death_signal,
 };
 
+use super::privileges::ProcessLimit;
 use super::{InLayer, LayerResult, file_rights, mounts, open_null, privileges, release_output, send_report};
 use crate::control;
 use crate::request::{
@@ -53,8 +54,12 @@ pub(crate) fn run(
 /// Sets all layers up, in an order in which each may still do what it needs.
 fn confine(request: &RunRequest, input: Option<&OwnedFd>) -> LayerResult<()> {
     set_parent_process_death_signal(Some(Signal::KILL)).in_layer("process 1")?;
+    let process_limit = ProcessLimit::for_request(request);
     if request.backend == Backend::Launcher {
-        let limit = || privileges::limit_processes(&request.limits);
+        let limit = || match process_limit {
+            ProcessLimit::PerNamespace => privileges::limit_processes(&request.limits),
+            ProcessLimit::PerUser => Ok(()),
+        };
         mounts::apply(request.files.as_ref(), request.proc_mount, limit)?;
     }
     rustix::process::chdir(&request.command.directory).map_err(|error| {
@@ -62,7 +67,7 @@ fn confine(request: &RunRequest, input: Option<&OwnedFd>) -> LayerResult<()> {
     })?;
     // It fails only for the first process of a session, which has no terminal of another one.
     let _ = rustix::process::setsid();
-    privileges::set_limits(&request.limits)?;
+    privileges::set_limits(&request.limits, process_limit)?;
     if request.backend == Backend::Launcher {
         privileges::drop_capabilities()?;
     }

@@ -3,7 +3,6 @@
 
 use std::io;
 
-use nix::unistd::geteuid;
 use rustix::process::{Resource, Rlimit, getrlimit, setrlimit};
 use rustix::thread::{
     CapabilitiesSecureBits, CapabilitySet, CapabilitySets, clear_ambient_capability_set,
@@ -12,30 +11,44 @@ use rustix::thread::{
 
 use super::{InLayer, LayerResult};
 use crate::policy::{Limits, UnixSockets};
-use crate::request::{ProcMount, RunRequest};
+use crate::request::{Backend, ProcMount, RunRequest};
 use crate::seccomp::{FilterOptions, LocalSockets, Tracing, build_filter};
 use crate::sys;
 
 /// First kernel with a limit of processes per process namespace. In an older one the file is that of the machine.
 const PID_LIMIT_KERNEL: (u32, u32) = (6, 14);
 
-/// Limits the processes of this process namespace where the kernel can.
-pub(crate) fn limit_processes(limits: &Limits) -> LayerResult<()> {
-    if kernel_version() < PID_LIMIT_KERNEL {
-        return Ok(());
+/// What limits the processes of a command.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub(crate) enum ProcessLimit {
+    /// Its process namespace.
+    PerNamespace,
+    /// Its user.
+    PerUser,
+}
+
+impl ProcessLimit {
+    /// A namespace has a limit that can be set if its `/proc` is fresh, and mounted by the launcher.
+    pub(crate) fn for_request(request: &RunRequest) -> Self {
+        let is_own = request.backend == Backend::Launcher && request.proc_mount == ProcMount::Fresh;
+        if is_own && kernel_version() >= PID_LIMIT_KERNEL { Self::PerNamespace } else { Self::PerUser }
     }
+}
+
+/// Limits the processes of this process namespace.
+pub(crate) fn limit_processes(limits: &Limits) -> LayerResult<()> {
     std::fs::write("/proc/sys/kernel/pid_max", limits.processes.to_string()).in_layer("limit of processes")
 }
 
-/// Sets the limits of the process.
-pub(crate) fn set_limits(limits: &Limits) -> LayerResult<()> {
+/// Sets the limits of the process. `processes` says whether its namespace has a limit of processes already.
+pub(crate) fn set_limits(limits: &Limits, processes: ProcessLimit) -> LayerResult<()> {
     let set = || -> io::Result<()> {
         setrlimit(Resource::Core, Rlimit { current: Some(0), maximum: Some(0) })?;
         let files = getrlimit(Resource::Nofile);
         let soft = files.maximum.map_or(limits.open_files, |hard| hard.min(limits.open_files));
         setrlimit(Resource::Nofile, Rlimit { current: Some(soft), maximum: files.maximum })?;
-        // Root is not counted.
-        if kernel_version() < PID_LIMIT_KERNEL && !geteuid().is_root() {
+        // The kernel does not count the root of the machine.
+        if processes == ProcessLimit::PerUser {
             let hard = getrlimit(Resource::Nproc).maximum;
             let count = u64::from(limits.processes);
             let count = Some(hard.map_or(count, |hard| hard.min(count)));

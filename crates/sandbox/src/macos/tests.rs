@@ -3,6 +3,7 @@ use super::*;
 fn policies() -> Vec<(&'static str, Policy)> {
     let base = Policy::new("/Users/u/work", "/private/var/folders/x/scratch");
     let rules = FileRules {
+        work_directories: vec![],
         allow_write: vec!["/tmp/extra".into()],
         deny_write: vec![
             PathRule::parse("/Users/u/work/conf/prod.json"),

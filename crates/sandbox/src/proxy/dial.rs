@@ -30,7 +30,7 @@ impl Proxy {
     pub(crate) async fn dial(&self, command: &str, target: &Target) -> Result<TcpStream, DialError> {
         let refuse = |reason| DialError::Refused(self.refusals.add(command, target, reason));
         self.decisions.decide(target).await.map_err(refuse)?;
-        if let Some(upstream) = &self.upstream {
+        if let Some(upstream) = self.route().upstream {
             // The name is looked up elsewhere; an address can still be checked.
             if let Host::Address(address) = target.host
                 && self.decisions.filter_addresses(&[address], target.port, &self.own_addresses).is_empty()

@@ -12,6 +12,7 @@ use hyper::body::Incoming;
 use hyper::service::service_fn;
 use hyper_util::rt::{TokioIo, TokioTimer};
 use tokio::net::TcpStream;
+use tokio::sync::OwnedSemaphorePermit;
 
 use super::Proxy;
 use super::dial::DialError;
@@ -27,11 +28,13 @@ const HTTP_PORT: u16 = 80;
 const HOP_BY_HOP: [HeaderName; 3] =
     [CONNECTION, HeaderName::from_static("keep-alive"), HeaderName::from_static("te")];
 
-/// Serves one connection.
-pub(crate) async fn serve(proxy: Arc<Proxy>, stream: TcpStream) {
+/// Serves one connection, which counts until its permit is dropped. A tunnel keeps the permit, for hyper ends the
+/// connection where the tunnel begins.
+pub(crate) async fn serve(proxy: Arc<Proxy>, stream: TcpStream, permit: OwnedSemaphorePermit) {
+    let permit = Arc::new(permit);
     let service = service_fn(move |request| {
-        let proxy = Arc::clone(&proxy);
-        async move { Ok::<_, Infallible>(answer(proxy, request).await) }
+        let (proxy, permit) = (Arc::clone(&proxy), Arc::clone(&permit));
+        async move { Ok::<_, Infallible>(answer(proxy, request, permit).await) }
     });
     let mut builder = hyper::server::conn::http1::Builder::new();
     builder.timer(TokioTimer::new()).max_buf_size(MAX_HEAD).half_close(true);
@@ -39,7 +42,11 @@ pub(crate) async fn serve(proxy: Arc<Proxy>, stream: TcpStream) {
     let _ = builder.serve_connection(TokioIo::new(stream), service).with_upgrades().await;
 }
 
-async fn answer(proxy: Arc<Proxy>, request: Request<Incoming>) -> Response<Body> {
+async fn answer(
+    proxy: Arc<Proxy>,
+    request: Request<Incoming>,
+    permit: Arc<OwnedSemaphorePermit>,
+) -> Response<Body> {
     let credentials = request.headers().get(PROXY_AUTHORIZATION);
     let Some(command) = credentials.and_then(|value| proxy.token.check_header(value.as_bytes())) else {
         let mut response =
@@ -63,9 +70,13 @@ async fn answer(proxy: Arc<Proxy>, request: Request<Incoming>) -> Response<Body>
         }
     };
     if request.method() == Method::CONNECT {
-        return open_tunnel(proxy, command, request, server, target);
+        tokio::spawn(async move {
+            carry_tunnel(&proxy, &command, request, server, &target).await;
+            drop(permit);
+        });
+        return Response::new(Body::Text(Bytes::new()));
     }
-    match forward(request, server, &target).await {
+    match forward(request, server, &target, permit).await {
         Ok(response) => response,
         Err(error) => plain(StatusCode::BAD_GATEWAY, &format!("{target} does not answer: {error}")),
     }
@@ -85,21 +96,18 @@ fn read_target(request: &Request<Incoming>) -> Result<Target, String> {
     target.map_err(|error| error.to_string())
 }
 
-fn open_tunnel(
-    proxy: Arc<Proxy>,
-    command: String,
+async fn carry_tunnel(
+    proxy: &Proxy,
+    command: &str,
     request: Request<Incoming>,
     server: TcpStream,
-    target: Target,
-) -> Response<Body> {
-    tokio::spawn(async move {
-        // The client is gone if there is no upgrade.
-        let Ok(client) = hyper::upgrade::on(request).await else { return };
-        if let Ok(TunnelEnd::OtherServerName) = carry(TokioIo::new(client), server, &target.host).await {
-            proxy.refusals.add(&command, &target, Reason::OtherServerName);
-        }
-    });
-    Response::new(Body::Text(Bytes::new()))
+    target: &Target,
+) {
+    // The client is gone if there is no upgrade.
+    let Ok(client) = hyper::upgrade::on(request).await else { return };
+    if let Ok(TunnelEnd::OtherServerName) = carry(TokioIo::new(client), server, &target.host).await {
+        proxy.refusals.add(command, target, Reason::OtherServerName);
+    }
 }
 
 /// Sends a request on, with a `Host` that agrees with the URL, and returns the response.
@@ -107,6 +115,7 @@ async fn forward(
     mut request: Request<Incoming>,
     server: TcpStream,
     target: &Target,
+    permit: Arc<OwnedSemaphorePermit>,
 ) -> Result<Response<Body>, hyper::Error> {
     let client_upgrade = request.headers().contains_key(UPGRADE).then(|| hyper::upgrade::on(&mut request));
     let path = request.uri().path_and_query().map_or("/", |path| path.as_str());
@@ -130,6 +139,7 @@ async fn forward(
                     // One of the sides is gone.
                     let _ = carry(TokioIo::new(client), TokioIo::new(server), &host).await;
                 }
+                drop(permit);
             });
         }
     } else {

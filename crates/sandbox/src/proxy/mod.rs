@@ -29,7 +29,7 @@ use std::ffi::OsString;
 use std::io;
 use std::net::IpAddr;
 use std::path::Path;
-use std::sync::Arc;
+use std::sync::{Arc, PoisonError, RwLock};
 
 use async_trait::async_trait;
 use tokio::sync::Semaphore;
@@ -69,6 +69,12 @@ pub struct ProxyRules {
     pub lists: DomainLists,
     /// Without it, hosts on no list are refused.
     pub approval: Option<Arc<dyn HostApproval>>,
+    pub route: Route,
+}
+
+/// How connections leave this machine.
+#[derive(Debug, Clone, Default, PartialEq, Eq)]
+pub struct Route {
     /// The proxy through which this process itself reaches the network.
     pub upstream: Option<Upstream>,
     /// A proxy of the caller that decides instead of this one.
@@ -82,12 +88,22 @@ pub struct HostProxy {
     pub socks: Option<u16>,
 }
 
-/// A proxy of one session. It serves as long as connections or listeners live.
+/// A socket on which a proxy accepts. Dropping it closes the socket, which would keep the command's network alive: nothing
+/// wakes a listener whose clients are gone.
+#[derive(Debug)]
+pub struct Listening(tokio::task::AbortHandle);
+
+impl Drop for Listening {
+    fn drop(&mut self) {
+        self.0.abort();
+    }
+}
+
+/// A proxy of one session.
 pub struct Proxy {
     token: Token,
     decisions: HostDecisions,
-    upstream: Option<Upstream>,
-    host_proxy: Option<HostProxy>,
+    route: RwLock<Route>,
     own_addresses: Vec<IpAddr>,
     refusals: Refusals,
     connections: Arc<Semaphore>,
@@ -102,31 +118,39 @@ impl std::fmt::Debug for Proxy {
 impl Proxy {
     /// Makes a proxy with a token of its own.
     pub fn new(rules: ProxyRules) -> io::Result<Arc<Self>> {
-        let ProxyRules { lists, approval, upstream, host_proxy } = rules;
+        let ProxyRules { lists, approval, route } = rules;
         Ok(Arc::new(Self {
             token: Token::random()?,
             decisions: HostDecisions::new(lists, approval),
-            upstream,
-            host_proxy,
+            route: RwLock::new(route),
             own_addresses: addresses::read_own_addresses(),
             refusals: Refusals::default(),
             connections: Arc::new(Semaphore::new(MAX_CONNECTIONS)),
         }))
     }
 
-    /// Accepts connections on a socket until the commands that can reach it are gone. Must run on a tokio runtime.
-    pub fn serve(self: &Arc<Self>, listener: std::net::TcpListener) -> io::Result<()> {
+    /// Accepts connections on a socket until the returned value is dropped. Must run on a tokio runtime.
+    pub fn serve(self: &Arc<Self>, listener: std::net::TcpListener) -> io::Result<Listening> {
         listener.set_nonblocking(true)?;
         let runtime = tokio::runtime::Handle::try_current().map_err(io::Error::other)?;
         let listener = tokio::net::TcpListener::from_std(listener)?;
-        runtime.spawn(listener::accept(Arc::downgrade(self), listener));
-        Ok(())
+        let task = runtime.spawn(listener::accept(Arc::clone(self), listener));
+        Ok(Listening(task.abort_handle()))
     }
 
     /// Returns the environment variables that programs need to use the proxy. `command` names the command in refusals;
     /// `launcher` is the program that connects ssh.
     pub fn variables(&self, command: &str, launcher: &Path) -> Vec<(OsString, OsString)> {
-        variables::make(command, &self.token, self.host_proxy, launcher)
+        variables::make(command, &self.token, self.route().host_proxy, launcher)
+    }
+
+    /// Replaces the route of connections from now on.
+    pub fn set_route(&self, route: Route) {
+        *self.route.write().unwrap_or_else(PoisonError::into_inner) = route;
+    }
+
+    fn route(&self) -> Route {
+        self.route.read().unwrap_or_else(PoisonError::into_inner).clone()
     }
 
     /// Replaces the lists of hosts for connections from now on. Answers to questions stay.
@@ -136,6 +160,6 @@ impl Proxy {
 
     /// Takes what was refused to a command since the last call.
     pub fn take_refusals(&self, command: &str) -> Vec<Refusal> {
-        self.refusals.take(command)
+        self.refusals.take(&credentials::user_name(command))
     }
 }

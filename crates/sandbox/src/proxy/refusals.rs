@@ -67,6 +67,7 @@ impl Refusals {
         refusal
     }
 
+    /// Takes the refusals of a command, by its name as it is in the address of the proxy.
     pub(crate) fn take(&self, command: &str) -> Vec<Refusal> {
         let mut kept = self.0.lock().unwrap_or_else(PoisonError::into_inner);
         let (taken, left) =

@@ -2,11 +2,12 @@
 
 use std::path::{Path, PathBuf};
 
-use globset::{GlobBuilder, GlobMatcher};
+use globset::GlobMatcher;
 
 use super::ResolveError;
 use crate::plan::Presence;
 use crate::policy::PathRule;
+use crate::policy::pattern::{compile, literal_start};
 
 /// Largest number of files and folders that one pattern may look at.
 const MAX_ENTRIES: usize = 100_000;
@@ -33,22 +34,6 @@ pub(crate) fn find_paths(rule: &PathRule) -> Result<Vec<NamedPath>, ResolveError
             Ok(walk.found.into_iter().map(named).collect())
         }
     }
-}
-
-fn compile(pattern: &str) -> Result<GlobMatcher, ResolveError> {
-    let invalid = |reason: String| ResolveError::InvalidPattern { pattern: pattern.to_owned(), reason };
-    if !pattern.starts_with('/') || literal_start(pattern) == Path::new("/") {
-        return Err(invalid("it has no literal start. Begin it with an absolute folder".into()));
-    }
-    let glob = GlobBuilder::new(pattern).literal_separator(true).build();
-    glob.map(|glob| glob.compile_matcher()).map_err(|error| invalid(error.to_string()))
-}
-
-/// Returns the folders before the first component that is not literal.
-fn literal_start(pattern: &str) -> PathBuf {
-    let is_literal = |component: &&str| !component.contains(['*', '?', '[', '{', '\\']);
-    let start: Vec<_> = pattern.split('/').take_while(is_literal).collect();
-    PathBuf::from(format!("/{}", start.join("/").trim_start_matches('/')))
 }
 
 struct Walk<'a> {
@@ -80,6 +65,7 @@ impl Walk<'_> {
 #[cfg(test)]
 mod tests {
     use super::*;
+    use crate::policy::RuleError;
 
     #[test]
     fn patterns_match_below_their_literal_start() {
@@ -106,7 +92,7 @@ mod tests {
     fn patterns_without_a_literal_start_are_refused() {
         for pattern in ["/**", "/*/x", "*.pem", "/a/[x"] {
             let found = find_paths(&PathRule::Glob(pattern.into()));
-            assert!(matches!(found, Err(ResolveError::InvalidPattern { .. })), "{pattern}");
+            assert!(matches!(found, Err(ResolveError::Rule(RuleError::InvalidPattern { .. }))), "{pattern}");
         }
     }
 }

@@ -36,10 +36,10 @@ pub struct MissingName {
 /// What is made in place of a missing name.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord)]
 pub enum CoverKind {
+    /// For files that git reads as configuration. Wins over a folder.
+    File,
     /// Git passes over empty folders, so that nothing is added or reported.
     Folder,
-    /// For files inside a git folder, which git reads.
-    File,
 }
 
 /// The marks of a policy.
@@ -47,6 +47,7 @@ pub enum CoverKind {
 pub struct Marks {
     marks: BTreeMap<PathBuf, (MarkKind, Presence)>,
     missing: Vec<MissingName>,
+    git_folders: Vec<PathBuf>,
 }
 
 impl Marks {
@@ -58,6 +59,16 @@ impl Marks {
         } else if kind == entry.0 && presence == Presence::Required {
             entry.1 = presence;
         }
+    }
+
+    /// Notes a git folder that a command may write.
+    pub(crate) fn note_git_folder(&mut self, path: &Path) {
+        self.git_folders.push(path.to_owned());
+    }
+
+    /// Returns the git folders that a command may write.
+    pub(crate) fn git_folders(&self) -> &[PathBuf] {
+        &self.git_folders
     }
 
     /// Notes that a protected name is missing.
@@ -78,7 +89,7 @@ impl Marks {
             .cloned()
             .collect();
         missing.sort();
-        missing.dedup();
+        missing.dedup_by(|name, earlier| name.path == earlier.path);
         missing
     }
 

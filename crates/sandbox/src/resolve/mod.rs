@@ -14,14 +14,16 @@ mod globs;
 mod marks;
 mod repositories;
 
-use std::ffi::OsStr;
+use std::collections::BTreeMap;
+use std::ffi::{OsStr, OsString};
 use std::path::{Path, PathBuf};
 
+pub(crate) use git::REDIRECTION;
 pub use marks::{CoverKind, MarkKind, Marks, MissingName};
 pub use repositories::RepositoryCache;
 
 use crate::plan::Presence;
-use crate::policy::{FileLayer, FileRules, Policy, WRITABLE_EXCEPTION};
+use crate::policy::{FileLayer, FileRules, Policy, RuleError, WRITABLE_EXCEPTION, check_root};
 use canonical::Located;
 
 /// A policy that cannot be carried out on this file system.
@@ -31,47 +33,93 @@ pub enum ResolveError {
     WorkingDirectory { path: PathBuf, error: std::io::Error },
     #[error("the folder for temporary files {path} cannot be used: {error}. Create it first")]
     Scratch { path: PathBuf, error: std::io::Error },
-    #[error("{path} cannot be a writable root. Name a folder below it")]
-    ForbiddenRoot { path: PathBuf },
-    #[error("the pattern {pattern:?} is invalid: {reason}")]
-    InvalidPattern { pattern: String, reason: String },
+    #[error(transparent)]
+    Rule(#[from] RuleError),
     #[error(
         "the pattern {pattern:?} covers more than {limit} files and folders. Give it a longer literal start"
     )]
     PatternTooWide { pattern: String, limit: usize },
 }
 
+/// Variables of the command that decide what its programs read.
+#[derive(Debug, Clone, Copy, Default)]
+pub struct Variables<'a> {
+    /// `PATH`: of its folders, those below `/run` and `/tmp` stay readable.
+    pub program_path: Option<&'a OsStr>,
+    /// `HOME` and `XDG_CONFIG_HOME`: where the user's git configuration is.
+    pub home: Option<&'a Path>,
+    pub config_home: Option<&'a Path>,
+}
+
+impl<'a> Variables<'a> {
+    /// Takes the variables from an environment.
+    pub fn from_environment(environment: &'a BTreeMap<OsString, OsString>) -> Self {
+        let path = |name: &str| environment.get(OsStr::new(name)).map(Path::new);
+        Self {
+            program_path: environment.get(OsStr::new("PATH")).map(OsString::as_os_str),
+            home: path("HOME").filter(|path| path.is_absolute()),
+            config_home: path("XDG_CONFIG_HOME").filter(|path| path.is_absolute()),
+        }
+    }
+}
+
+/// The writable roots of a policy, by their real paths.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub struct Roots {
+    /// Missing protected names are covered here. The first one is the working directory.
+    pub covered: Vec<PathBuf>,
+    pub others: Vec<PathBuf>,
+}
+
+impl Roots {
+    /// Returns all roots with protected names.
+    pub fn all(&self) -> impl Iterator<Item = &PathBuf> {
+        self.covered.iter().chain(&self.others)
+    }
+}
+
+/// Finds the writable roots of a policy, without the folder for temporary files. Missing ones are left out.
+pub fn find_roots(policy: &Policy) -> Result<Roots, ResolveError> {
+    let working_directory = std::fs::canonicalize(&policy.working_directory)
+        .map_err(|error| ResolveError::WorkingDirectory { path: policy.working_directory.clone(), error })?;
+    let mut roots = Roots { covered: vec![working_directory], others: Vec::new() };
+    if let FileLayer::Confined(rules) = &policy.files {
+        let real = |paths: &[PathBuf]| -> Vec<PathBuf> {
+            paths.iter().filter_map(|path| std::fs::canonicalize(path).ok()).collect()
+        };
+        roots.covered.extend(real(&rules.work_directories));
+        roots.others = real(&rules.allow_write);
+    }
+    Ok(roots)
+}
+
 /// Looks at the file system and returns the paths that look different inside, and the protected names that are missing.
-/// Of the folders in `program_path`, the `PATH` of the command, those below `/run` and `/tmp` stay readable.
 pub fn find_marks(
     policy: &Policy,
-    program_path: Option<&OsStr>,
+    roots: &Roots,
+    variables: Variables<'_>,
     repositories: &mut RepositoryCache,
 ) -> Result<Marks, ResolveError> {
     let mut marks = Marks::default();
     let FileLayer::Confined(rules) = &policy.files else { return Ok(marks) };
-    let working_directory = find_root(&policy.working_directory)
-        .map_err(|error| ResolveError::WorkingDirectory { path: policy.working_directory.clone(), error })?;
-    let scratch = find_root(&policy.scratch)
+    let scratch = std::fs::canonicalize(&policy.scratch)
         .map_err(|error| ResolveError::Scratch { path: policy.scratch.clone(), error })?;
-    let mut roots = vec![working_directory.clone()];
-    roots.extend(rules.allow_write.iter().filter_map(|path| find_root(path).ok()));
-    for root in roots.iter().chain([&scratch]) {
-        if root.parent().is_none() || ["/proc", "/dev", "/sys"].iter().any(|top| root.starts_with(top)) {
-            return Err(ResolveError::ForbiddenRoot { path: root.clone() });
-        }
+    for root in roots.all().chain([&scratch]) {
+        check_root(root)?;
         marks.add(root, MarkKind::Root, Presence::Required);
     }
-    mark_fresh_folders(program_path, &mut marks);
-    for root in &roots {
-        let covers = if *root == working_directory { Covering::Missing } else { Covering::Nothing };
+    mark_fresh_folders(variables.program_path, &mut marks);
+    let user = git::UserConfig::read(variables.home, variables.config_home);
+    user.mark_files(&mut marks);
+    for root in roots.all() {
+        let covers = if roots.covered.contains(root) { Covering::Missing } else { Covering::Nothing };
         mark_protected_names(root, rules, covers, &mut marks);
-        git::mark_repository(root, git::Nesting::Top(covers), &mut marks);
+        git::mark_repository(root, git::Nesting::Top, &user, &mut marks);
         for repository in repositories.find(root) {
-            git::mark_repository(&repository, git::Nesting::Nested, &mut marks);
+            git::mark_repository(&repository, git::Nesting::Nested, &user, &mut marks);
         }
     }
-    mark_rules(rules, &working_directory, &mut marks)?;
+    mark_rules(rules, roots, &mut marks)?;
     Ok(marks)
 }
 
@@ -80,11 +128,6 @@ pub fn find_marks(
 pub(crate) enum Covering {
     Missing,
     Nothing,
-}
-
-/// Returns the real path of a writable root.
-fn find_root(path: &Path) -> std::io::Result<PathBuf> {
-    std::fs::canonicalize(path)
 }
 
 /// Marks `/tmp` and `/run`, and what of them is put back.
@@ -131,11 +174,11 @@ pub(crate) fn mark_read_only(path: &Path, covers: Covering, presence: Presence, 
     }
 }
 
-fn mark_rules(rules: &FileRules, working_directory: &Path, marks: &mut Marks) -> Result<(), ResolveError> {
+fn mark_rules(rules: &FileRules, roots: &Roots, marks: &mut Marks) -> Result<(), ResolveError> {
     for rule in &rules.deny_write {
         for found in globs::find_paths(rule)? {
-            let covers =
-                if found.path.starts_with(working_directory) { Covering::Missing } else { Covering::Nothing };
+            let is_covered = roots.covered.iter().any(|root| found.path.starts_with(root));
+            let covers = if is_covered { Covering::Missing } else { Covering::Nothing };
             mark_read_only(&found.path, covers, found.presence, marks);
         }
     }

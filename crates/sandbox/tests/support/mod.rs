@@ -22,6 +22,8 @@ use whimbrel_sandbox::policy::{FileLayer, FileRules};
 use whimbrel_sandbox::program::LauncherProgram;
 use whimbrel_sandbox::session::{CommandSpec, Session};
 
+/// Name of each command, with characters that a URL does not have.
+pub(crate) const CALL_ID: &str = "functions.Bash:0";
 /// User of the second run of each test.
 pub(crate) const USER: u32 = 12_345;
 
@@ -181,7 +183,7 @@ impl World {
             environment: self.environment.clone(),
             directory: self.path("ws"),
             input: None,
-            id: "call".into(),
+            id: CALL_ID.into(),
         }
     }
 
@@ -222,6 +224,17 @@ impl World {
             .collect();
         assert_eq!(names, ["data.txt"]);
     }
+}
+
+/// Waits for processes to begin or to end, with a limit that a test never reaches unless it fails.
+pub(crate) fn wait_until(what: &str, condition: impl Fn() -> bool) {
+    for _ in 0..3000 {
+        if condition() {
+            return;
+        }
+        std::thread::sleep(std::time::Duration::from_millis(10));
+    }
+    panic!("{what} did not happen");
 }
 
 fn walk(path: &Path, visit: &mut impl FnMut(&Path)) {

@@ -87,11 +87,27 @@ async fn clipboard_picture() -> Result<crate::editor::Picture, String> {
     })
 }
 
+/// The changes, without any program that a repository's configuration or a submodule's names: a confined command may
+/// have written it.
+const DIFF: [&str; 12] = [
+    "git",
+    "-c",
+    "core.fsmonitor=false",
+    "-c",
+    "core.hooksPath=/dev/null",
+    "--no-pager",
+    "diff",
+    "--no-ext-diff",
+    "--no-textconv",
+    "--ignore-submodules=dirty",
+    "--no-color",
+    "HEAD",
+];
+
 /// Shows the uncommitted changes of the project.
 pub(super) fn show_diff(cwd: PathBuf, replies: ReplySender) {
     tokio::spawn(async move {
-        let reply = match run_quietly(&["git", "--no-pager", "diff", "--no-color", "HEAD"], Some(&cwd)).await
-        {
+        let reply = match run_quietly(&DIFF, Some(&cwd)).await {
             Ok(diff) if diff.is_empty() => Reply::Done("there are no uncommitted changes".into()),
             Ok(diff) => {
                 let text = String::from_utf8_lossy(&diff);
@@ -117,4 +133,37 @@ async fn run_quietly(words: &[&str], cwd: Option<&Path>) -> std::io::Result<Vec<
     }
     let error = String::from_utf8_lossy(&output.stderr).trim().to_owned();
     Err(std::io::Error::other(if error.is_empty() { output.status.to_string() } else { error }))
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[tokio::test]
+    async fn diff_runs_no_program_of_the_repository() {
+        let folder = tempfile::tempdir().unwrap();
+        let (base, ran) = (folder.path(), folder.path().join("ran"));
+        let run = async |words: &[&str], cwd: &str| {
+            let words = [&["git", "-c", "user.name=t", "-c", "user.email=t@t"], words].concat();
+            run_quietly(&words, Some(&base.join(cwd))).await.unwrap()
+        };
+        std::fs::create_dir_all(base.join("work/sub")).unwrap();
+        for folder in ["work/sub", "work"] {
+            run(&["init", "-q"], folder).await;
+            std::fs::write(base.join(folder).join("a.txt"), "a\n").unwrap();
+            std::fs::write(base.join(folder).join(".gitattributes"), "*.txt diff=evil\n").unwrap();
+            run(&["-c", "advice.addEmbeddedRepo=false", "add", "-A"], folder).await;
+            run(&["commit", "-qm", "x"], folder).await;
+            std::fs::write(base.join(folder).join("a.txt"), "b\n").unwrap();
+        }
+        let program = format!("touch {}", ran.display());
+        for folder in ["work/sub", "work"] {
+            for key in ["core.fsmonitor", "diff.external", "diff.evil.textconv", "core.pager"] {
+                run(&["config", key, &program], folder).await;
+            }
+        }
+        let diff = run_quietly(&DIFF, Some(&base.join("work"))).await.unwrap();
+        assert!(String::from_utf8_lossy(&diff).contains("-a\n+b\n"));
+        assert!(!ran.exists());
+    }
 }

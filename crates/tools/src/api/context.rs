@@ -122,6 +122,8 @@ pub enum ToolError {
     Failed(String),
     /// The call started and failed, and its output has more than text.
     FailedWithContent { text: String, content: Vec<Block> },
+    /// The call started and failed, and the host receives more than the text.
+    FailedWithMeta { text: String, meta: Value },
     /// The call ended the whole turn.
     StopTurn(String),
 }
@@ -138,7 +140,10 @@ impl ToolError {
     pub fn render_for_model(&self) -> String {
         match self {
             Self::Rejected(text) => format!("<tool_use_error>{text}</tool_use_error>"),
-            Self::Failed(text) | Self::FailedWithContent { text, .. } | Self::StopTurn(text) => text.clone(),
+            Self::Failed(text)
+            | Self::FailedWithContent { text, .. }
+            | Self::FailedWithMeta { text, .. }
+            | Self::StopTurn(text) => text.clone(),
         }
     }
 
@@ -148,6 +153,7 @@ impl ToolError {
             Self::Rejected(text)
             | Self::Failed(text)
             | Self::FailedWithContent { text, .. }
+            | Self::FailedWithMeta { text, .. }
             | Self::StopTurn(text) => text,
         }
     }

@@ -14,8 +14,8 @@ use whimbrel_process::{CommandSpec, CwdTracker, Launch, Leftover, ProcessExit, S
 
 use crate::api::{Effects, Example, Tool, ToolContext, ToolError, ToolOutput, ToolResult, lenient};
 use crate::sandbox::report::ViolationReport;
-use crate::sandbox::{CommandStdin, ConfinedRun, PolicyFacts};
-use crate::tasks::{CommandRun, FinishedCommand, NewTask, TaskInfo};
+use crate::sandbox::{CommandStdin, PolicyFacts};
+use crate::tasks::{CommandRun, FinishedCommand, NewTask, TaskCommand, TaskInfo};
 use crate::workspace::{DISABLE_BACKGROUND_VARIABLE, Workspace};
 
 pub(super) struct BashTool;
@@ -132,8 +132,8 @@ async fn run_foreground(input: &BashInput, call: &ToolContext) -> ToolResult {
     };
     let mut spec = prepare(spec, &call.workspace);
     let (output_dir, start) = (call.workspace.output_dir(), new_task(input, call));
-    let (launch, confined_run) = confinement.launch(&mut spec, call).await?;
-    let work = call.tasks.run_or_background(launch, &input.command, output_dir, limit, start);
+    let command = confinement.launch(&mut spec, call).await?;
+    let work = call.tasks.run_or_background(command, &input.command, output_dir, limit, start);
     let Some(run) = call.cancel.run_until_cancelled(work).await else {
         return Err(ToolError::Failed("The command was interrupted and killed.".into()));
     };
@@ -147,15 +147,14 @@ async fn run_foreground(input: &BashInput, call: &ToolContext) -> ToolResult {
     };
     let cwd_note = tracker.and_then(CwdTracker::last_dir).and_then(|dir| call.workspace.follow_command(&dir));
     let remedy = timeout_remedy(&call.workspace);
-    let report = confined_run.map(|run| run.finish(&finished.output.render_for_model()));
-    command_result(&finished, limit, remedy, cwd_note, report.as_ref())
+    command_result(&finished, limit, remedy, cwd_note)
 }
 
 async fn start_background(input: &BashInput, call: &ToolContext) -> ToolResult {
     let mut spec = command_spec(&input.command, &call.workspace);
     let confinement = Confinement::for_command(&input.command, input.disable_sandbox, call);
-    let (launch, _) = confinement.launch(&mut spec, call).await?;
-    let task = call.tasks.start_command(launch, call.workspace.output_dir(), new_task(input, call));
+    let command = confinement.launch(&mut spec, call).await?;
+    let task = call.tasks.start_command(command, call.workspace.output_dir(), new_task(input, call));
     let task = task.map_err(|error| spawn_failure(&error, &call.workspace))?;
     Ok(background_result("Running in the background", &task))
 }
@@ -184,8 +183,8 @@ impl Confinement {
         self,
         spec: &'a mut CommandSpec,
         call: &ToolContext,
-    ) -> Result<(Launch<'a>, Option<ConfinedRun>), ToolError> {
-        let Self::Sandbox(facts) = self else { return Ok((Launch::Unconfined(spec), None)) };
+    ) -> Result<TaskCommand<'a>, ToolError> {
+        let Self::Sandbox(facts) = self else { return Ok(TaskCommand::from(&*spec)) };
         let (sandbox, id) = (Arc::clone(call.workspace.sandbox()), call.id.clone());
         let mut command = spec.clone();
         let prepare = move || {
@@ -195,7 +194,8 @@ impl Confinement {
         let prepared = files::run_blocking(prepare).await.map_err(|error| error.to_string()).flatten();
         let (prepared, command) = prepared.map_err(|error| not_confined(&error))?;
         *spec = command;
-        Ok((Launch::Confined(spec, Box::new(prepared.command)), Some(prepared.run)))
+        let launch = Launch::Confined(spec, Box::new(prepared.command));
+        Ok(TaskCommand { launch, confined: Some(prepared.run) })
     }
 }
 
@@ -286,7 +286,6 @@ fn command_result(
     limit: Duration,
     remedy: &str,
     cwd_note: Option<String>,
-    report: Option<&ViolationReport>,
 ) -> ToolResult {
     let output = finished.output.render_for_model();
     let end = exit_line(finished.exit, limit, remedy);
@@ -299,20 +298,17 @@ fn command_result(
                 .into(),
         ),
     };
-    let violations = report.and_then(ViolationReport::render);
+    let violations = finished.report.as_ref().and_then(ViolationReport::render);
     let output = Some(output).filter(|output| !output.is_empty());
     let parts = [end, empty_note, output, leftover_note, cwd_note, violations];
     let text = parts.into_iter().flatten().collect::<Vec<_>>().join("\n");
     match finished.exit {
-        ProcessExit::Exited(0) => {
-            let mut meta = result_meta(finished);
-            if let Some(report) = report {
-                meta["sandbox"] = report.to_json();
-            }
-            Ok(ToolOutput::text(text, meta))
-        }
+        ProcessExit::Exited(0) => Ok(ToolOutput::text(text, result_meta(finished))),
         ProcessExit::Exited(_) | ProcessExit::Killed(_) | ProcessExit::TimedOut | ProcessExit::Unknown => {
-            Err(ToolError::Failed(text))
+            Err(match finished.report {
+                Some(_) => ToolError::FailedWithMeta { text, meta: result_meta(finished) },
+                None => ToolError::Failed(text),
+            })
         }
     }
 }
@@ -343,6 +339,9 @@ fn exit_line(exit: ProcessExit, limit: Duration, remedy: &str) -> Option<String>
 
 fn result_meta(finished: &FinishedCommand) -> Value {
     let mut meta = stdout_meta(&finished.output.render_for_host());
+    if let Some(report) = &finished.report {
+        meta["sandbox"] = report.to_json();
+    }
     if let Some(file) = finished.output.file() {
         meta["persistedOutputPath"] = json!(file);
         meta["persistedOutputSize"] = finished.output.total().into();

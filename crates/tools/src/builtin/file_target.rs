@@ -63,9 +63,27 @@ impl FileTarget {
         self.handle.kind().map_err(|error| read_error(&self.path, &error))
     }
 
+    /// Returns the kind of the file to be written. An empty folder that the sandbox keeps in its place is removed.
+    fn uncovered_kind(&self, workspace: &Workspace) -> Result<FileKind, ToolError> {
+        let kind = self.file_kind()?;
+        let sandbox = workspace.sandbox();
+        if !matches!(kind, FileKind::Directory) || !sandbox.has_cover(&self.real_path) {
+            return Ok(kind);
+        }
+        sandbox.uncover();
+        match self.file_kind()? {
+            FileKind::Directory => Err(ToolError::Rejected(format!(
+                "{} cannot be created while a command in the sandbox runs, which could change it. Wait for the command, or \
+                 stop it with TaskStop.",
+                self.path.display()
+            ))),
+            other => Ok(other),
+        }
+    }
+
     /// Loads the content of a file that the call is about to change.
     pub(super) fn load(&self, workspace: &Workspace) -> Result<TargetState, ToolError> {
-        let stamp = match self.file_kind()? {
+        let stamp = match self.uncovered_kind(workspace)? {
             FileKind::Missing => return Ok(TargetState::Missing),
             FileKind::File(stamp) => stamp,
             other => return Err(ToolError::Rejected(not_a_file_message(&self.path, other))),

@@ -64,10 +64,10 @@ impl Tool for MonitorTool {
         let limit = requested.min(MAX_TIMEOUT_MS);
         let mut spec = bash::command_spec(&command, &call.workspace);
         let confinement = bash::Confinement::for_command(&command, false, &call);
-        let (launch, _) = confinement.launch(&mut spec, &call).await?;
+        let command = confinement.launch(&mut spec, &call).await?;
         let start = call.new_task(input.description);
         let started = call.tasks.start_monitor(
-            launch,
+            command,
             call.workspace.output_dir(),
             start,
             Duration::from_millis(limit),

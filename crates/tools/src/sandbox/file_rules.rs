@@ -1,16 +1,36 @@
-//! Settings and permission rules as rules about files that the kernel enforces. Pure.
+//! Settings and permission rules as rules about files that the kernel enforces.
 
-use std::path::PathBuf;
+use std::path::{Path, PathBuf};
 
 use whimbrel_config::settings::sandbox::SandboxPath;
+use whimbrel_config::settings::{SandboxSettings, credential_files};
 use whimbrel_policy::{PermissionSet, RuleSource, SourcedRule};
-use whimbrel_sandbox::policy::{FileLayer, FileRules, PathRule};
+use whimbrel_sandbox::policy::{FileLayer, FileRules, PathRule, check_root};
 use whimbrel_wire::permission::PermissionBehavior;
 
 use super::PolicyFacts;
 
-/// Files of the engine in the configuration directory that no command may read.
-const CREDENTIAL_FILES: [&str; 2] = [".credentials.json", "mcp-logins.json"];
+/// Checks the paths of the settings: patterns, and folders that can never be writable. Accesses the disk.
+pub fn check_paths(settings: &SandboxSettings) -> Result<(), String> {
+    let files = &settings.files;
+    for (key, paths) in [("denyWrite", &files.deny_write), ("denyRead", &files.deny_read)] {
+        for path in paths.iter().filter(|path| !path.is_literal) {
+            // The home directory is a literal start, wherever it is.
+            let absolute = format!("/{}", path.text.trim_start_matches('/'));
+            PathRule::parse(&absolute).check().map_err(|error| name_key(path, key, &error))?;
+        }
+    }
+    for path in &files.allow_write {
+        let text = path.text.trim_end_matches("/**");
+        check_root(Path::new(if text.is_empty() { "/" } else { text }))
+            .map_err(|error| name_key(path, "allowWrite", &error))?;
+    }
+    Ok(())
+}
+
+fn name_key(path: &SandboxPath, key: &str, error: &dyn std::fmt::Display) -> String {
+    format!("{}: sandbox.filesystem.{key}: {error}.", path.source)
+}
 
 /// Builds the file layer of a command.
 pub(crate) fn build_file_layer(facts: &PolicyFacts) -> FileLayer {
@@ -28,8 +48,7 @@ pub(crate) fn build_file_layer(facts: &PolicyFacts) -> FileLayer {
     let dirs = &facts.permissions.dirs;
     let extra = dirs.extra.iter().filter(|(_, source)| is_trusted_source(*source)).map(|(dir, _)| dir);
     let writable = std::iter::once(&dirs.primary).chain(extra).map(|dir| dir.physical.clone());
-    allow_write.extend(writable.filter(|dir| *dir != facts.root));
-    allow_write.extend(facts.worktree.clone());
+    let work_directories = writable.filter(|dir| *dir != facts.root).chain(facts.worktree.clone()).collect();
 
     let mut deny_write = path_rules(&files.deny_write, facts);
     let edit_denies = rules.edit_rules(PermissionBehavior::Deny).map(|(_, pattern)| pattern.absolute_glob());
@@ -42,12 +61,9 @@ pub(crate) fn build_file_layer(facts: &PolicyFacts) -> FileLayer {
 
     let mut allow_read = paths(&files.allow_read);
     allow_read.extend(facts.env_files.iter().cloned());
-    let hidden = facts
-        .config_dir
-        .iter()
-        .flat_map(|dir| CREDENTIAL_FILES.iter().map(move |name| dir.join(name)))
-        .collect();
+    let hidden = facts.config_dir.iter().flat_map(|dir| credential_files(dir)).collect();
     FileLayer::Confined(FileRules {
+        work_directories,
         allow_write,
         deny_write,
         deny_read,

@@ -23,8 +23,9 @@ use std::sync::Arc;
 
 use whimbrel_config::settings::{SandboxSettings, home_dir};
 use whimbrel_policy::PermissionSet;
+use whimbrel_sandbox::proxy::Upstream;
 
-pub use file_rules::unenforced_rules;
+pub use file_rules::{check_paths, unenforced_rules};
 pub use host_rules::check_hosts;
 pub use probe::{SandboxLauncher, SandboxProbe, SandboxTier};
 pub use session::{ConfinedRun, Prepared, SessionSandbox, can_open_single_sockets};
@@ -51,6 +52,20 @@ pub struct PolicyFacts {
 }
 
 impl PolicyFacts {
+    #[cfg(test)]
+    pub(crate) fn for_test(environment: BTreeMap<String, String>) -> Self {
+        Self {
+            settings: Arc::default(),
+            permissions: Arc::default(),
+            root: "/".into(),
+            worktree: None,
+            protected_paths: Vec::new(),
+            env_files: Vec::new(),
+            config_dir: None,
+            environment: Arc::new(environment),
+        }
+    }
+
     pub(crate) fn home(&self) -> Option<PathBuf> {
         home_dir(self.environment.get("HOME").map(String::as_str))
     }
@@ -61,6 +76,22 @@ impl PolicyFacts {
             None => Some(PathBuf::from(text)),
             Some(rest) => Some(self.home()?.join(rest.trim_start_matches('/'))),
         }
+    }
+
+    /// The proxy that the engine itself uses: its variable and its URL.
+    fn upstream_proxy(&self) -> Option<(&'static str, &str)> {
+        let variable = |name: &'static str| Some((name, self.environment.get(name)?.as_str()));
+        ["HTTPS_PROXY", "https_proxy"].into_iter().filter_map(variable).find(|(_, url)| !url.is_empty())
+    }
+
+    /// Says that the engine's own proxy cannot be used, if that is so.
+    pub fn upstream_warning(&self) -> Option<String> {
+        let (name, url) = self.upstream_proxy()?;
+        Upstream::parse(url).is_none().then(|| {
+            format!(
+                "{name}: confined commands connect without this proxy, because only http:// proxies are supported."
+            )
+        })
     }
 
     /// Directory below which the folder for temporary files is made.
@@ -143,6 +174,21 @@ mod tests {
         let settings = SandboxSettings { hidden_variables: vec!["TOKEN".into()], ..Default::default() };
         clean_environment(&mut environment, &settings);
         assert_eq!(environment.keys().collect::<Vec<_>>(), ["MY_BASE_URL", "PATH"]);
+    }
+
+    #[test]
+    fn proxies_of_the_engine_that_cannot_be_used_are_named() {
+        let rows = [
+            (&[][..], false),
+            (&[("HTTPS_PROXY", "http://proxy.test:3128")], false),
+            (&[("HTTPS_PROXY", ""), ("https_proxy", "socks5://proxy.test")], true),
+            (&[("HTTPS_PROXY", "https://proxy.test")], true),
+        ];
+        for (variables, is_named) in rows {
+            let environment = variables.iter().map(|(name, value)| ((*name).into(), (*value).into()));
+            let facts = PolicyFacts::for_test(environment.collect());
+            assert_eq!(facts.upstream_warning().is_some(), is_named, "{variables:?}");
+        }
     }
 
     #[test]

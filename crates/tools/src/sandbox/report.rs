@@ -45,10 +45,8 @@ pub(crate) fn remove_ignored(
     violations.retain(|violation| {
         let text = match violation {
             Violation::Network(refusal) => refusal.host.clone(),
-            Violation::Write(path) | Violation::Read(path) | Violation::Removed(path) => {
-                path.display().to_string()
-            }
-            Violation::LocalSocket => return true,
+            Violation::Write(path) | Violation::Read(path) => path.display().to_string(),
+            Violation::Appeared(_) | Violation::LocalSocket => return true,
         };
         !entries.iter().any(|entry| text.starts_with(entry.trim_end_matches("/**")))
     });

@@ -7,13 +7,12 @@ use async_trait::async_trait;
 use whimbrel_config::settings::SandboxSettings;
 use whimbrel_process::{CommandSpec, ConfinedCommand, ConfinedStdin, SandboxRequest};
 use whimbrel_sandbox::Policy;
-use whimbrel_sandbox::appeared::{Appeared, NamesBefore};
 use whimbrel_sandbox::covers::journal_folder;
 pub use whimbrel_sandbox::ladder::can_open_single_sockets;
 use whimbrel_sandbox::plan::MountPlan;
 use whimbrel_sandbox::policy::{LoopbackScope, NestedNamespaces, Network, ProcView, UnixSockets};
-use whimbrel_sandbox::proxy::{Approval, HostApproval, HostProxy, Proxy, ProxyRules, Upstream};
-use whimbrel_sandbox::session::Session;
+use whimbrel_sandbox::proxy::{Approval, HostApproval, HostProxy, Proxy, ProxyRules, Route, Upstream};
+use whimbrel_sandbox::session::{LeftBehind, Session};
 use whimbrel_sandbox::violations::{Violation, search_output};
 
 use super::report::{ViolationReport, remove_ignored};
@@ -58,20 +57,17 @@ pub struct ConfinedRun {
     directory: PathBuf,
     plan: Option<MountPlan>,
     sockets: UnixSockets,
-    before: NamesBefore,
+    left_behind: LeftBehind,
     proxy: Arc<Proxy>,
     settings: Arc<SandboxSettings>,
 }
 
 impl ConfinedRun {
-    /// Reports what was refused, after the end of the command. Accesses the disk.
+    /// Reports what was refused, after the end of the command.
     pub fn finish(self, output: &str) -> ViolationReport {
         let mut violations: Vec<Violation> =
             self.proxy.take_refusals(&self.id).into_iter().map(Violation::Network).collect();
-        violations.extend(self.before.sweep().into_iter().filter_map(|appeared| match appeared {
-            Appeared::Removed(path) => Some(Violation::Removed(path)),
-            Appeared::Remains(_) | Appeared::Repository(_) => None,
-        }));
+        violations.extend(self.left_behind.take().into_iter().map(Violation::from));
         if let Some(plan) = &self.plan {
             violations.extend(search_output(output, &self.directory, plan, &self.sockets));
         }
@@ -116,6 +112,8 @@ impl SessionSandbox {
         let mut active = self.lock();
         let active = self.activate(&mut active, facts)?;
         active.proxy.set_lists(host_rules::build_lists(facts)?);
+        active.proxy.set_route(build_route(facts));
+        active.session.set_sandbox(self.find_tier(&facts.settings)?.sandbox);
         super::clean_environment(&mut spec.environment, &facts.settings);
         let policy = build_policy(facts, &active.scratch);
         let roots = writable_roots(&policy);
@@ -128,7 +126,6 @@ impl SessionSandbox {
         };
         let mut request = SandboxRequest::new(spec, id, stdin)
             .map_err(|error| format!("the command is unusable: {error}"))?;
-        let before = NamesBefore::note(&facts.root);
         let prepared =
             active.session.prepare(&policy, request.take_spec()).map_err(|error| error.to_string())?;
         let run = ConfinedRun {
@@ -137,11 +134,24 @@ impl SessionSandbox {
             directory: spec.cwd.clone(),
             plan: prepared.plan.clone(),
             sockets: policy.unix_sockets,
-            before,
+            left_behind: prepared.left_behind.clone(),
             proxy: Arc::clone(&active.proxy),
             settings: Arc::clone(&facts.settings),
         };
         Ok(Prepared { command: request.into_command(prepared), run })
+    }
+
+    /// Removes the covers until the next command, unless a command runs. Accesses the disk.
+    pub fn uncover(&self) {
+        if let Some(active) = self.lock().as_mut() {
+            // What stays is removed at the end of the session, or by the next one.
+            let _ = active.session.uncover();
+        }
+    }
+
+    /// Returns whether the entry at a real path keeps a missing name from being created. Accesses the disk.
+    pub fn has_cover(&self, path: &Path) -> bool {
+        self.lock().as_ref().is_some_and(|active| active.session.has_cover(path))
     }
 
     /// Removes covers and temporary files. The commands have ended. Accesses the disk.
@@ -164,15 +174,10 @@ impl SessionSandbox {
         let tier = self.find_tier(&facts.settings)?;
         let variable = |name: &str| facts.environment.get(name).map(String::as_str);
         let journals = journal_folder(variable).ok_or("HOME is not set")?;
-        let network = &facts.settings.network;
-        let host_proxy = HostProxy { http: network.http_proxy_port, socks: network.socks_proxy_port };
-        let upstream =
-            ["HTTPS_PROXY", "https_proxy"].into_iter().find_map(variable).and_then(Upstream::parse);
         let rules = ProxyRules {
             lists: host_rules::build_lists(facts)?,
             approval: Some(Arc::new(LateApproval(Arc::clone(&self.approval)))),
-            upstream,
-            host_proxy: (host_proxy.http.is_some() || host_proxy.socks.is_some()).then_some(host_proxy),
+            route: build_route(facts),
         };
         let proxy = Proxy::new(rules).map_err(|error| format!("the proxy cannot be made: {error}"))?;
         let mut session = Session::new(tier.sandbox, journals).with_proxy(Arc::clone(&proxy));
@@ -199,6 +204,16 @@ impl HostApproval for LateApproval {
             Some(approval) => approval.approve(host, port).await,
             None => Approval::Refuse,
         }
+    }
+}
+
+/// How connections leave this machine, by the settings and the engine's own proxy.
+fn build_route(facts: &PolicyFacts) -> Route {
+    let network = &facts.settings.network;
+    let host_proxy = HostProxy { http: network.http_proxy_port, socks: network.socks_proxy_port };
+    Route {
+        upstream: facts.upstream_proxy().and_then(|(_, url)| Upstream::parse(url)),
+        host_proxy: (host_proxy.http.is_some() || host_proxy.socks.is_some()).then_some(host_proxy),
     }
 }
 
@@ -231,7 +246,8 @@ fn writable_roots(policy: &Policy) -> Vec<PathBuf> {
     match &policy.files {
         FileLayer::Open => vec!["/".into()],
         FileLayer::Confined(rules) => {
-            rules.allow_write.iter().chain([&policy.working_directory]).cloned().collect()
+            let roots = rules.allow_write.iter().chain(&rules.work_directories);
+            roots.chain([&policy.working_directory]).cloned().collect()
         }
     }
 }

@@ -1,7 +1,7 @@
 //! The sandbox of a session on systems that have none: it confines nothing, and says so.
 
 use std::convert::Infallible;
-use std::path::PathBuf;
+use std::path::{Path, PathBuf};
 use std::sync::{Arc, Weak};
 
 use whimbrel_config::settings::SandboxSettings;
@@ -60,6 +60,12 @@ impl SessionSandbox {
         _: super::CommandStdin,
     ) -> Result<Prepared, String> {
         self.scratch(facts).and_then(|_| Err("commands can be confined on Linux only".into()))
+    }
+
+    pub fn uncover(&self) {}
+
+    pub fn has_cover(&self, _: &Path) -> bool {
+        false
     }
 
     pub fn end(&self) {}

@@ -10,13 +10,16 @@ use whimbrel_os::ids;
 use whimbrel_process::{
     CapturedCommand, CommandSpec, Launch, Leftover, OutputCapture, SpawnError, line_channel,
 };
+use whimbrel_sandbox::violations::MAX_SEARCHED;
 
 use super::{
-    BackgroundPolicy, NewTask, NotifyModel, TaskInfo, TaskKind, TaskRegistry, TaskRow, TaskSnapshot,
-    TaskState, TaskStatus, TaskTable, detach, monitor_output,
+    BackgroundPolicy, NewTask, NotifyModel, TaskCommand, TaskInfo, TaskKind, TaskRegistry, TaskRow,
+    TaskSnapshot, TaskState, TaskStatus, TaskTable, detach, monitor_output,
 };
 use crate::internal_events::{EventSender, InternalEvent};
 use crate::live_output::LiveStream;
+use crate::sandbox::ConfinedRun;
+use crate::sandbox::report::ViolationReport;
 use crate::tasks::detach::OutputFollower;
 
 /// How a command is detached, and what reads its output until then.
@@ -37,17 +40,28 @@ struct CommandWatcher {
     state: watch::Sender<TaskState>,
     events: EventSender,
     limit: Option<Duration>,
+    confined: Option<ConfinedRun>,
+}
+
+/// What differs between the commands that are watched.
+#[derive(Default)]
+struct WatchOptions {
+    /// Set for a confined command, which reports what was refused at the end of its output.
+    confined: Option<ConfinedRun>,
+    limit: Option<Duration>,
+    /// Set for a command that may be detached.
+    detachable: Option<Detachable>,
 }
 
 impl TaskRegistry {
     /// Starts a command in the background. Its output goes to a file below `output_dir`.
     pub fn start_command<'a>(
         &self,
-        launch: impl Into<Launch<'a>>,
+        command: impl Into<TaskCommand<'a>>,
         output_dir: &Path,
         new_task: NewTask,
     ) -> Result<TaskInfo, SpawnError> {
-        let launch = launch.into();
+        let TaskCommand { launch, confined } = command.into();
         let (info, capture, live_stream) = self.table.prepare_command(launch.spec(), output_dir, new_task)?;
         match (self.table.at_end, &launch) {
             // A confined command always ends with the session.
@@ -55,12 +69,13 @@ impl TaskRegistry {
                 let (process, detach_token) = detach::spawn_detachable(spec, &self.table.groups, &capture)?;
                 let follower = OutputFollower::new(&capture, live_stream);
                 let detachable = Detachable { token: detach_token, follower };
-                self.table.watch_detachable(info.clone(), process, capture, None, Some(detachable));
+                let options = WatchOptions { detachable: Some(detachable), ..WatchOptions::default() };
+                self.table.start_watcher(info.clone(), process, capture, options);
             }
             _ => {
                 let process = CapturedCommand::spawn(launch, &self.table.groups)?;
                 let capture = capture.with_observer(live_stream.observer());
-                self.table.watch(info.clone(), process, capture, None);
+                self.table.watch(info.clone(), process, capture, confined, None);
             }
         }
         Ok(info)
@@ -69,17 +84,17 @@ impl TaskRegistry {
     /// Starts a background command whose output lines are reported as notifications, for at most `limit`.
     pub fn start_monitor<'a>(
         &self,
-        launch: impl Into<Launch<'a>>,
+        command: impl Into<TaskCommand<'a>>,
         output_dir: &Path,
         new_task: NewTask,
         limit: Duration,
     ) -> Result<TaskInfo, SpawnError> {
-        let launch = launch.into();
+        let TaskCommand { launch, confined } = command.into();
         let (info, capture, live_stream) = self.table.prepare_command(launch.spec(), output_dir, new_task)?;
         let process = CapturedCommand::spawn(launch, &self.table.groups)?;
         let (lines, receiver) = line_channel::line_channel();
         let capture = capture.with_observer(live_stream.observer()).with_observer(lines);
-        let stop = self.table.watch(info.clone(), process, capture, Some(limit));
+        let stop = self.table.watch(info.clone(), process, capture, confined, Some(limit));
         tokio::spawn(monitor_output::report_lines(receiver, info.clone(), self.table.events.clone(), stop));
         Ok(info)
     }
@@ -135,20 +150,20 @@ impl TaskTable {
         info: TaskInfo,
         process: CapturedCommand,
         capture: OutputCapture,
+        confined: Option<ConfinedRun>,
         limit: Option<Duration>,
     ) -> CancellationToken {
-        self.watch_detachable(info, process, capture, limit, None)
+        self.start_watcher(info, process, capture, WatchOptions { confined, limit, detachable: None })
     }
 
-    /// The same for a command that may be detached.
-    fn watch_detachable(
+    fn start_watcher(
         &self,
         info: TaskInfo,
         process: CapturedCommand,
         capture: OutputCapture,
-        limit: Option<Duration>,
-        detachable: Option<Detachable>,
+        options: WatchOptions,
     ) -> CancellationToken {
+        let WatchOptions { confined, limit, detachable } = options;
         let (detach, follower) = match detachable {
             Some(Detachable { token, follower }) => (Some(token), follower),
             None => (None, None),
@@ -180,6 +195,7 @@ impl TaskTable {
             state: state_sender,
             events,
             limit,
+            confined,
         };
         tokio::spawn(watcher.run(process, capture, follower));
         token
@@ -218,6 +234,10 @@ impl CommandWatcher {
                 (TaskStatus::Stopped, None)
             }
         };
+        let report = self.confined.map(|run| run.finish(&capture.last_text(MAX_SEARCHED)));
+        if let Some(report) = report.as_ref().and_then(ViolationReport::render) {
+            capture.push(format!("\n{report}\n").as_bytes());
+        }
         capture.finish();
         // The end of the output comes before the notice.
         follower.iter_mut().for_each(OutputFollower::read_new);

@@ -8,9 +8,13 @@ use tokio_util::sync::CancellationToken;
 use whimbrel_os::ids;
 use whimbrel_process::Leftover;
 use whimbrel_process::bounded_output::OutputCapture;
-use whimbrel_process::{CapturedCommand, Launch, ProcessExit, SpawnError};
+use whimbrel_process::{CapturedCommand, ProcessExit, SpawnError};
+use whimbrel_sandbox::violations::MAX_SEARCHED;
 
-use super::{FinishedCommand, NewTask, TaskInfo, TaskKind, TaskRegistry, TaskRow, TaskState, TaskTable};
+use super::{
+    FinishedCommand, NewTask, TaskCommand, TaskInfo, TaskKind, TaskRegistry, TaskRow, TaskState, TaskTable,
+};
+use crate::sandbox::ConfinedRun;
 
 /// Outcome of a foreground command.
 #[derive(Debug, Clone, PartialEq)]
@@ -22,7 +26,7 @@ pub enum CommandRun {
 
 enum RunState {
     Finished(FinishedCommand),
-    Running(Box<(CapturedCommand, OutputCapture)>),
+    Running(Box<(CapturedCommand, OutputCapture, Option<ConfinedRun>)>),
 }
 
 impl TaskRegistry {
@@ -30,12 +34,12 @@ impl TaskRegistry {
     /// future kills the command and its children.
     pub async fn run_command<'a>(
         &self,
-        launch: impl Into<Launch<'a>>,
+        command: impl Into<TaskCommand<'a>>,
         output_dir: &Path,
         limit: Duration,
     ) -> Result<FinishedCommand, SpawnError> {
         let capture = new_capture(output_dir);
-        match self.run_until_backgrounded(launch.into(), capture, limit, std::future::pending()).await? {
+        match self.run_until_backgrounded(command.into(), capture, limit, std::future::pending()).await? {
             RunState::Finished(finished) => Ok(finished),
             // Impossible: the future that moves it to the background never completes.
             RunState::Running(_) => Err(SpawnError::SessionEnded),
@@ -47,7 +51,7 @@ impl TaskRegistry {
     /// all output so far. `command` is the model's original text.
     pub async fn run_or_background<'a>(
         &self,
-        launch: impl Into<Launch<'a>>,
+        started: impl Into<TaskCommand<'a>>,
         command: &str,
         output_dir: &Path,
         limit: Duration,
@@ -72,14 +76,14 @@ impl TaskRegistry {
             let _ = in_background.wait_for(|in_background| *in_background).await;
         };
         let capture = new_capture(output_dir).with_observer(live_stream.observer());
-        match self.run_until_backgrounded(launch.into(), capture, limit, moved_to_background).await? {
+        match self.run_until_backgrounded(started.into(), capture, limit, moved_to_background).await? {
             RunState::Finished(finished) => Ok(CommandRun::Finished(finished)),
             RunState::Running(running) => {
-                let (process, mut capture) = *running;
+                let (process, mut capture, confined) = *running;
                 drop(row);
                 live_stream.set_task(&info.task_id);
                 info.output_file = capture.continue_in_file(info.output_file);
-                self.table.watch(info.clone(), process, capture, None);
+                self.table.watch(info.clone(), process, capture, confined, None);
                 Ok(CommandRun::Backgrounded(info))
             }
         }
@@ -88,18 +92,19 @@ impl TaskRegistry {
     /// Runs a command until it exits, times out, or `moved_to_background` completes.
     async fn run_until_backgrounded(
         &self,
-        launch: Launch<'_>,
+        command: TaskCommand<'_>,
         mut capture: OutputCapture,
         limit: Duration,
         moved_to_background: impl Future<Output = ()>,
     ) -> Result<RunState, SpawnError> {
         let closed = &self.table.groups.closed;
+        let TaskCommand { launch, confined } = command;
         let mut process = CapturedCommand::spawn(launch, &self.table.groups)?;
         let finish = tokio::time::timeout(limit, process.run_to_end(&mut capture));
         let finish = tokio::select! {
             biased;
             finish = closed.run_until_cancelled(finish) => finish.ok_or(SpawnError::SessionEnded)?,
-            () = moved_to_background => return Ok(RunState::Running(Box::new((process, capture)))),
+            () = moved_to_background => return Ok(RunState::Running(Box::new((process, capture, confined)))),
         };
         let (exit, leftover) = finish.unwrap_or((ProcessExit::TimedOut, Leftover::Nothing));
         match (exit, leftover) {
@@ -107,7 +112,8 @@ impl TaskRegistry {
             (_, Leftover::Running) => process.discard_output(closed.clone()),
             (_, Leftover::Nothing) => {}
         }
-        Ok(RunState::Finished(FinishedCommand { exit, output: capture.finish(), leftover }))
+        let report = confined.map(|run| run.finish(&capture.last_text(MAX_SEARCHED)));
+        Ok(RunState::Finished(FinishedCommand { exit, output: capture.finish(), leftover, report }))
     }
 }
 

@@ -21,13 +21,17 @@ use std::time::Duration;
 
 use tokio::sync::watch;
 use tokio_util::sync::{CancellationToken, DropGuard};
-use whimbrel_process::{CapturedOutput, KILL_GRACE, Leftover, ProcessExit, ProcessGroups, bounded_output};
+use whimbrel_process::{
+    CapturedOutput, CommandSpec, KILL_GRACE, Launch, Leftover, ProcessExit, ProcessGroups, bounded_output,
+};
 use whimbrel_transport::frame_sender::FrameSender;
 
 pub use self::agent_task::AgentTask;
 pub use self::foreground::CommandRun;
 use crate::internal_events::EventSender;
 use crate::live_output::{LiveOutput, LiveStream, OutputSource};
+use crate::sandbox::ConfinedRun;
+use crate::sandbox::report::ViolationReport;
 pub use crate::task_types::{
     BackgroundPolicy, NewTask, NotifyModel, TaskError, TaskEvent, TaskInfo, TaskKind, TaskOutputReport,
     TaskScope, TaskSnapshot, TaskState, TaskStatus,
@@ -76,6 +80,22 @@ pub struct FinishedCommand {
     pub exit: ProcessExit,
     pub output: CapturedOutput,
     pub leftover: Leftover,
+    /// What was refused to a confined command.
+    pub report: Option<ViolationReport>,
+}
+
+/// A command to start.
+#[derive(Debug)]
+pub struct TaskCommand<'a> {
+    pub launch: Launch<'a>,
+    /// Set for a confined command.
+    pub confined: Option<ConfinedRun>,
+}
+
+impl<'a> From<&'a CommandSpec> for TaskCommand<'a> {
+    fn from(spec: &'a CommandSpec) -> Self {
+        Self { launch: Launch::Unconfined(spec), confined: None }
+    }
 }
 
 impl TaskRegistry {

@@ -87,9 +87,10 @@ fn lists_are_united_and_paths_have_the_base_of_their_source() {
         (Flag, paths("./out")),
         (Flag, json!({"filesystem": {"allowWrite": [{"path": "/a[1]", "literal": true}, "~/b/**"]}})),
     ]);
-    let path = |text: &str, is_literal| SandboxPath { text: text.into(), is_literal };
+    let path = |text: &str, is_literal| (text.to_owned(), is_literal);
+    let found = merged.files.allow_write.iter();
     assert_eq!(
-        merged.files.allow_write,
+        found.map(|path| (path.text.clone(), path.is_literal)).collect::<Vec<_>>(),
         [
             path("/home/u/.claude/cache", false),
             path("/project/out", false),
