@@ -203,3 +203,12 @@ def test_page_has_a_strict_policy_and_no_foreign_request(host):
         status, headers, _ = host.request("GET", file, key=False)
         assert (status, "immutable" in headers["cache-control"]) == (200, True), file
     assert host.request("GET", "/app/other/page.js", key=False)[0] == 404
+
+
+def test_every_error_has_the_same_form(host):
+    session = host.create()
+    for method, path in [("GET", f"/v1/sessions/{session}/events/many"), ("GET", "/v1/ws"), ("GET", f"/v1/nexia?session={session}"),
+                         ("GET", "/v1/nexia"), ("PUT", "/v1/sessions"), ("DELETE", "/healthz"), ("GET", "/v1/nothing"),
+                         ("GET", "/v1/sessions/%ff"), ("POST", "/inbox")]:
+        status, code = host.fails(method, path)
+        assert (status, code) in [(400, "bad_request"), (404, "not_found")], (method, path)

@@ -161,3 +161,130 @@ def test_killed_at_random_each_message_is_answered_once_or_failed_openly(host):
     assert prompts == sent
     given = [frame["uuid"] for frame in frames if is_host(frame, "given")]
     assert sorted(given) == sorted(sent)
+
+
+def test_urgent_message_survives_a_crash_and_is_given_once(host):
+    host = host(tool_call("Bash", command="touch made"), "First.", "Second.")
+    session = host.create("go")
+    host.wait_for_request(session)
+    urgent = host.send(session, "stop and do this", priority="now")
+    host.kill()
+    host.write_script("First.", "Second.", "Third.")
+    host.start()
+    host.request("POST", f"/v1/sessions/{session}/continue", raw=b"")
+    open_requests = lambda: host.call("GET", f"/v1/requests?state=open&session={session}")["requests"]
+    given = lambda frame: is_host(frame, "given") and frame["uuid"] == urgent["uuid"]
+
+    def is_given():
+        for request in open_requests():
+            host.request("POST", f"/v1/requests/{request['id']}/answer", {"decision": "deny"})
+        return any(given(event["frame"]) for event in host.events(session))
+
+    wait_until(is_given, "the urgent message")
+    wait_until(lambda: (row := host.session(session))["state"] == "resting" and row["queued"] == 0, "the end")
+    frames = [event["frame"] for event in host.events(session)]
+    assert len([frame for frame in frames if given(frame)]) == 1
+    prompts = [frame["uuid"] for frame in frames if frame["type"] == "user" and frame.get("uuid") == urgent["uuid"]]
+    assert prompts == [urgent["uuid"]]
+
+
+def test_message_that_the_transcript_has_is_not_sent_again(host):
+    import sqlite3
+
+    host = host("One.", "Two.")
+    session = host.create("hi")
+    host.wait_for_state(session, "resting")
+    uuid = host.events(session)[0]["frame"]["uuid"]
+    host.stop()
+    with sqlite3.connect(host.data / "host.sqlite") as database:
+        # As if the host had ended before it was told that the engine has the message.
+        database.execute("UPDATE messages SET state = 'queued', turn = NULL")
+        database.execute("DELETE FROM events WHERE seq > 1")
+        database.execute("UPDATE sessions SET head = 1")
+    host.start()
+    wait_until(lambda: host.session(session)["queued"] == 0, "the end of the recovery")
+    frames = [event["frame"] for event in host.events(session)]
+    assert [frame["uuid"] for frame in frames if is_host(frame, "given")] == [uuid]
+    assert [frame["type"] for frame in frames].count("assistant") == 1
+    sent = host.send(session, "again")
+    host.wait_for_state(session, "resting", after=sent["seq"])
+
+
+def test_context_is_given_without_a_turn(host):
+    host = host("Answer.")
+    session = host.create()
+    context = host.send(session, "by the way", context_only=True)
+    host.wait_for(session, lambda frame: is_host(frame, "given") and frame["uuid"] == context["uuid"])
+    sent = host.send(session, "hi")
+    host.wait_for_state(session, "resting", after=sent["seq"])
+    prompts = [event["frame"]["uuid"] for event in host.events(session) if event["frame"]["type"] == "user"]
+    assert prompts == [context["uuid"], sent["uuid"]]
+    assert host.session(session)["queued"] == 0
+
+
+def fail_writes(host, table, condition="1"):
+    """Lets writes to a table fail."""
+    import sqlite3
+
+    with sqlite3.connect(host.data / "host.sqlite") as database:
+        database.execute(
+            f"CREATE TRIGGER broken BEFORE INSERT ON {table} WHEN {condition} BEGIN SELECT RAISE(ABORT, 'broken disk'); END"
+        )
+
+
+def mend_writes(host):
+    import sqlite3
+
+    with sqlite3.connect(host.data / "host.sqlite") as database:
+        database.execute("DROP TRIGGER broken")
+
+
+def test_events_of_a_failed_write_are_stored_later(host):
+    host = host("Hello.")
+    session = host.create()
+    fail_writes(host, "events", "NEW.kind = 'assistant'")
+    sent = host.send(session, "hi")
+    assert "broken disk" in host.process.stderr.readline()
+    assert "result" not in kinds(host.events(session))
+    mend_writes(host)
+    host.wait_for_state(session, "resting", after=sent["seq"])
+    events = host.events(session)
+    assert [event["seq"] for event in events] == list(range(1, len(events) + 1))
+    found = kinds(events)
+    assert (found.count("user"), found.count("assistant"), found.count("result")) == (1, 1, 1)
+
+
+def test_card_of_a_failed_write_is_shown_later(host):
+    host = host(tool_call("Bash", command="touch made"), "Done.")
+    session = host.create()
+    fail_writes(host, "requests")
+    host.send(session, "go")
+    assert "broken disk" in host.process.stderr.readline()
+    mend_writes(host)
+    host.answer(host.wait_for_request(session), "allow")
+    host.wait_for_state(session, "resting")
+    assert (host.harness.workspace / "made").exists()
+
+
+def test_message_that_cannot_be_stored_is_refused(host):
+    host = host("Hello.")
+    session = host.create()
+    fail_writes(host, "messages")
+    message = {"key": new_key(), "text": "hi"}
+    assert host.fails("POST", f"/v1/sessions/{session}/messages", message) == (503, "store_unavailable")
+    mend_writes(host)
+    sent = host.call("POST", f"/v1/sessions/{session}/messages", message, status=202)
+    host.wait_for_state(session, "resting", after=sent["seq"])
+    assert kinds(host.events(session)).count("host/queued") == 1
+
+
+def test_plan_with_bypass_ends_with_the_process(host):
+    host = host(tool_call("ExitPlanMode", plan="1. touch made"), "Working.")
+    session = host.create("plan it", mode="plan")
+    host.answer(host.wait_for_request(session), "allow", mode="bypassPermissions")
+    host.wait_for_state(session, "resting")
+    assert host.session(session)["mode"] == "bypassPermissions"
+    assert "bypass" in [entry["what"] for entry in host.call("GET", "/v1/audit")["audit"]]
+    host.stop()
+    host.start()
+    assert host.session(session)["mode"] == "default"

@@ -1,5 +1,7 @@
 //! News for those who watch lists: changes of sessions and of requests, and tokens that are revoked.
 
+use std::sync::Arc;
+
 use axum::extract::ws::Utf8Bytes;
 use serde_json::{Value as Json, json};
 use tokio::sync::broadcast;
@@ -20,17 +22,33 @@ pub(crate) enum Notice {
 #[derive(Debug)]
 pub(crate) struct Hub {
     sender: broadcast::Sender<Notice>,
+    list_watchers: Arc<()>,
+}
+
+/// Somebody watches the list of sessions, until this is dropped.
+#[derive(Debug)]
+pub(crate) struct ListWatch {
+    _count: Arc<()>,
 }
 
 impl Default for Hub {
     fn default() -> Self {
-        Self { sender: broadcast::Sender::new(CAPACITY) }
+        Self { sender: broadcast::Sender::new(CAPACITY), list_watchers: Arc::default() }
     }
 }
 
 impl Hub {
     pub(crate) fn watch(&self) -> broadcast::Receiver<Notice> {
         self.sender.subscribe()
+    }
+
+    pub(crate) fn watch_list(&self) -> ListWatch {
+        ListWatch { _count: Arc::clone(&self.list_watchers) }
+    }
+
+    /// How many watch the list of sessions.
+    pub(crate) fn list_watchers(&self) -> usize {
+        Arc::strong_count(&self.list_watchers) - 1
     }
 
     pub(crate) fn is_watched(&self) -> bool {

@@ -49,7 +49,6 @@ pub(crate) struct Metrics {
     pub(crate) turns_done: AtomicU64,
     pub(crate) turns_failed: AtomicU64,
     pub(crate) turns_interrupted: AtomicU64,
-    pub(crate) requests_open: AtomicI64,
     pub(crate) events: AtomicU64,
     pub(crate) sockets: AtomicI64,
     pub(crate) socket_resyncs: AtomicU64,
@@ -57,17 +56,22 @@ pub(crate) struct Metrics {
 }
 
 impl Metrics {
-    pub(crate) fn render(&self, commits: &Histogram, cost_by_model: &[(String, f64)]) -> String {
+    pub(crate) fn render(
+        &self,
+        commits: &Histogram,
+        open_requests: i64,
+        cost_by_model: &[(String, f64)],
+    ) -> String {
         let mut text = String::new();
         let gauges = [
             ("whimbrel_sessions_open", &self.sessions_open),
             ("whimbrel_turns_running", &self.turns_running),
-            ("whimbrel_requests_open", &self.requests_open),
             ("whimbrel_sockets", &self.sockets),
         ];
         for (name, gauge) in gauges {
             let _ = writeln!(text, "# TYPE {name} gauge\n{name} {}", gauge.load(Ordering::Relaxed));
         }
+        let _ = writeln!(text, "# TYPE whimbrel_requests_open gauge\nwhimbrel_requests_open {open_requests}");
         let _ = writeln!(text, "# TYPE whimbrel_turns_total counter");
         let outcomes = [
             ("done", &self.turns_done),

@@ -97,7 +97,9 @@ pub async fn serve(config: HostConfig, print: impl FnOnce(&str)) -> Result<(), S
     let server = server.with_graceful_shutdown(async move { stopped.cancelled().await });
     let server = tokio::spawn(async move { server.await });
     recover(&host, &actors).await;
+    let following = tokio::spawn(crate::terminal_sessions::follow(Arc::clone(&host), Arc::clone(&actors)));
     wait_and_drain(&host, &actors, signals, config.drain).await;
+    following.abort();
     host.stopped.cancel();
     host.sockets.close();
     // Connections that do not end are cut.

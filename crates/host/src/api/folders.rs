@@ -88,7 +88,7 @@ pub(crate) async fn trust(
     let audit = json!({"folder": text, "trusted": trust.trusted});
     api.host.store.write_one(audit_step(Some(&me.person.id), "trust", &audit)).await?;
     for actor in api.actors.all() {
-        actor.post(Command::TrustChanged).await;
+        actor.post(Command::TrustChanged { folder: text.clone() }).await;
     }
     Ok(ok(&folder_json(&api, &folder).await?))
 }

@@ -18,11 +18,12 @@ use std::sync::Arc;
 
 use axum::Router;
 use axum::extract::{Request, State};
-use axum::http::{HeaderMap, HeaderValue, header};
+use axum::http::{HeaderMap, HeaderValue, Method, header};
 use axum::middleware::{self, Next};
 use axum::response::{IntoResponse, Response};
 use axum::routing::{delete, get, post, put};
 
+use self::forms::PathParts;
 use crate::access::{self, LoginGuard, SignedIn};
 use crate::error::ApiError;
 use crate::host::Host;
@@ -79,7 +80,7 @@ pub(crate) fn router(api: Api) -> Router {
         .route("/v1/me", get(tokens::me))
         .route("/v1/login", post(tokens::login))
         .route("/app/{hash}/{name}", get(page_file))
-        .fallback(get(page_shell));
+        .fallback(page_shell);
     open.merge(signed_in)
         .method_not_allowed_fallback(unknown)
         .layer(middleware::from_fn_with_state(api.clone(), check_source))
@@ -92,7 +93,8 @@ async fn unknown() -> ApiError {
 
 async fn page_shell(State(api): State<Api>, request: Request) -> Response {
     let path = request.uri().path();
-    if path.starts_with("/v1/") || path.starts_with("/app/") {
+    let reads = matches!(*request.method(), Method::GET | Method::HEAD);
+    if !reads || path.starts_with("/v1/") || path.starts_with("/app/") {
         return unknown().await.into_response();
     }
     api.page.shell(request.headers()).await
@@ -100,7 +102,7 @@ async fn page_shell(State(api): State<Api>, request: Request) -> Response {
 
 async fn page_file(
     State(api): State<Api>,
-    axum::extract::Path((hash, name)): axum::extract::Path<(String, String)>,
+    PathParts((hash, name)): PathParts<(String, String)>,
     headers: HeaderMap,
 ) -> Response {
     api.page.file(&hash, &name, &headers).await

@@ -109,14 +109,23 @@ fn build_document() -> Json {
     })
 }
 
+/// A copy of `schema/wire.schema.json`, so that the crate can be packaged.
+const WIRE_SCHEMA: &str = include_str!("../../wire.schema.json");
+
 pub(crate) async fn wire_schema() -> Response {
-    const SCHEMA: &str = include_str!("../../wire.schema.json");
-    ([(header::CONTENT_TYPE, "application/schema+json")], SCHEMA).into_response()
+    ([(header::CONTENT_TYPE, "application/schema+json")], WIRE_SCHEMA).into_response()
 }
 
 #[cfg(test)]
 mod tests {
     use super::*;
+
+    #[test]
+    fn schema_of_the_wire_is_the_current_one() {
+        let current = concat!(env!("CARGO_MANIFEST_DIR"), "/../../schema/wire.schema.json");
+        let current = std::fs::read_to_string(current).unwrap();
+        assert!(WIRE_SCHEMA == current, "copy schema/wire.schema.json to crates/host/wire.schema.json");
+    }
 
     #[test]
     fn bodies_are_described() {

@@ -28,12 +28,12 @@ impl Actor {
             match frame {
                 Some(Ok(frame)) => self.handle_frame(frame).await,
                 Some(Err(error)) => {
-                    self.flush_or_report().await;
+                    self.flush_facts().await;
                     self.handle_engine_end(Some(error.to_string())).await;
                     return;
                 }
                 None => {
-                    self.flush_or_report().await;
+                    self.flush_facts().await;
                     self.handle_engine_end(None).await;
                     return;
                 }
@@ -43,7 +43,7 @@ impl Actor {
                 next = self.frames_mut().and_then(|frames| frames.next().now_or_never());
             }
         }
-        self.flush_or_report().await;
+        self.flush_facts().await;
         if self.turn.is_none() {
             self.finish_rest_waiters();
             self.give_next().await;
@@ -119,6 +119,12 @@ impl Actor {
             }
             SystemEvent::Init(init) => {
                 self.row.model = Some(init.model.clone()).filter(|model| !model.is_empty());
+                self.note_mode(init.permission_mode);
+            }
+            SystemEvent::Status(status) => {
+                if let Some(mode) = status.permission_mode {
+                    self.note_mode(mode);
+                }
             }
             SystemEvent::TaskStarted(task) => {
                 if let Some(engine) = &mut self.engine {
@@ -145,16 +151,23 @@ impl Actor {
         id
     }
 
-    /// The engine has taken a message that it got ahead of its turn.
+    /// The engine has recorded a message that it got ahead of its turn.
     fn handle_replay(&mut self, uuid: &str) {
         if !self.sent_ahead.remove(uuid) {
+            return;
+        }
+        let is_context = self.queue.iter().any(|message| message.id == uuid && message.is_context_only());
+        self.queue.retain(|message| message.id != uuid);
+        if is_context {
+            let turn = self.turn.as_ref().map(|turn| turn.id.clone());
+            self.log.add_step(messages::change_state(uuid, "queued", "done", turn.as_deref()));
+            self.add_host_event("given", json!({"uuid": uuid, "turn": turn}));
             return;
         }
         let turn = match &self.turn {
             Some(turn) => turn.id.clone(),
             None => self.begin_turn(Some(uuid)),
         };
-        self.queue.retain(|message| message.id != uuid);
         self.log.add_step(messages::change_state(uuid, "queued", "given", Some(&turn)));
         self.add_host_event("given", json!({"uuid": uuid, "turn": turn}));
     }
@@ -231,7 +244,7 @@ impl Actor {
         } else {
             self.update_state();
         }
-        self.flush_or_report().await;
+        self.flush_facts().await;
         self.finish_rest_waiters();
     }
 

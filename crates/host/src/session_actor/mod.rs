@@ -96,7 +96,10 @@ pub(crate) enum Command {
         person: Person,
         reply: Reply<()>,
     },
-    TrustChanged,
+    /// The trust in a folder has changed.
+    TrustChanged {
+        folder: String,
+    },
     /// A request of the engine.
     Asked(Asked),
     /// The engine has withdrawn a request.
@@ -148,7 +151,7 @@ pub(crate) struct Rewind {
 #[derive(Debug, Clone)]
 pub(crate) enum Setting {
     Model(Option<String>),
-    Mode(String),
+    Mode(whimbrel::PermissionMode),
 }
 
 /// A request of the engine to a person, and where the answer goes.
