@@ -1,12 +1,17 @@
 """What survives when `whimbrel serve` is stopped or killed."""
 
+import json
+import os
 import random
-import time
+import re
 
 import pytest
 
 from harness import tool_call, wait_until
 from host_client import Host, is_host, kinds, new_key
+
+# Instants at which the drill kills the host. The whole drill has 500: WHIMBREL_DRILL_POINTS=500 cargo xtask sdk -k killed_host
+DRILL_POINTS = int(os.environ.get("WHIMBREL_DRILL_POINTS", "9"))
 
 
 @pytest.fixture
@@ -138,29 +143,87 @@ def test_newer_database_is_refused(host):
     assert host.process.returncode == 3
 
 
-def test_killed_at_random_each_message_is_answered_once_or_failed_openly(host):
+def texts_of(message):
+    """The texts of a message of the model's request, and whether it has a tool result."""
+    content = message["content"]
+    blocks = [{"type": "text", "text": content}] if isinstance(content, str) else content
+    return " ".join(block.get("text", "") for block in blocks), any(block["type"] == "tool_result" for block in blocks)
+
+
+def drill_reply(request):
+    """Runs a command once for each question, then answers."""
+    number, has_result = None, False
+    for message in request["messages"]:
+        text, is_result = texts_of(message)
+        if found := re.findall(r"question (\d+)", text):
+            number, has_result = found[-1], False
+        has_result |= is_result
+    return f"Answer {number}." if has_result else tool_call("Bash", command=f"echo {number} >> ran")
+
+
+# Stages of a turn at which the host is killed: what the log has then.
+STAGES = {
+    "sent": lambda frame: is_host(frame, "queued"),
+    "given": lambda frame: is_host(frame, "given"),
+    "prompt": lambda frame: frame["type"] == "user",
+    "call": lambda frame: frame["type"] == "assistant",
+    "card": lambda frame: frame["type"] == "control_request",
+    "answer": lambda frame: is_host(frame, "answered"),
+    "result of the tool": lambda frame: frame["type"] == "user" and "tool_result" in str(frame["message"]["content"]),
+    "text": lambda frame: frame["type"] == "assistant" and "Answer" in str(frame["message"]["content"]),
+    "result": lambda frame: frame["type"] == "result",
+}
+
+
+def transcript_uuids(home, session):
+    """Uuids of the messages in the transcript."""
+    path = next(home.glob(f".claude/projects/*/{session}.jsonl"))
+    entries = [json.loads(line) for line in path.read_text().splitlines()]
+    return {entry["uuid"] for entry in entries if entry["type"] in ("user", "assistant")}
+
+
+def test_killed_host_answers_each_message_once_or_fails_openly(provider, harness):
     generator = random.Random(20)
-    turns = 30
-    host = host(*["An answer of some words." for _ in range(4 * turns)], pace_ms=2)
-    session, sent, head = host.create(), [], 0
-    for number in range(turns):
-        message = {"key": new_key(), "text": f"question {number}"}
-        sent.append(host.call("POST", f"/v1/sessions/{session}/messages", message, status=202)["uuid"])
-        time.sleep(generator.random() * 0.06)  # The instant of the crash, not a wait.
+    provider.respond = drill_reply
+    host = Host(harness, environment={name: os.environ[name] for name in ("ANTHROPIC_BASE_URL", "ANTHROPIC_API_KEY")})
+    session, sent, seen = host.create(), [], []
+
+    def answer_cards():
+        for request in host.call("GET", f"/v1/requests?state=open&session={session}")["requests"]:
+            host.request("POST", f"/v1/requests/{request['id']}/answer", {"decision": "allow"})
+
+    def is_over():
+        answer_cards()
+        row = host.session(session)
+        return row["state"] == "resting" and row["queued"] == 0
+
+    def reaches(is_stage, after):
+        answer_cards()
+        return any(is_stage(event["frame"]) for event in host.events(session, after))
+
+    for number in range(DRILL_POINTS):
+        stage = generator.choice([*STAGES])
+        head = host.session(session)["head"]
+        sent.append(host.send(session, f"question {number}")["uuid"])
+        wait_until(lambda: reaches(STAGES[stage], head), f"stage {stage}")
         seen = host.events(session)
         host.kill()
         host.start()
-        assert host.events(session)[: len(seen)] == seen
+        assert host.events(session)[: len(seen)] == seen, stage
         if host.session(session)["state"] == "interrupted":
             host.request("POST", f"/v1/sessions/{session}/continue", raw=b"")
-        wait_until(lambda: (row := host.session(session))["state"] == "resting" and row["queued"] == 0, "the end of the turn")
+        wait_until(is_over, f"the end of the turn that was killed at {stage}")
     events = host.events(session)
+    host.close()
     assert [event["seq"] for event in events] == list(range(1, len(events) + 1))
     frames = [event["frame"] for event in events]
     prompts = [frame["uuid"] for frame in frames if frame["type"] == "user" and frame.get("uuid") in sent]
     assert prompts == sent
-    given = [frame["uuid"] for frame in frames if is_host(frame, "given")]
-    assert sorted(given) == sorted(sent)
+    assert sorted(frame["uuid"] for frame in frames if is_host(frame, "given")) == sorted(sent)
+    logged = {frame["uuid"] for frame in frames if frame["type"] in ("user", "assistant")}
+    assert transcript_uuids(harness.home, session) == logged
+    ran = (harness.workspace / "ran").read_text().split()
+    assert sorted(ran, key=int) == [str(number) for number in range(DRILL_POINTS)]
 
 
 def test_urgent_message_survives_a_crash_and_is_given_once(host):
