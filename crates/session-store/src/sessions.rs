@@ -10,7 +10,7 @@ use whimbrel_wire::RawJson;
 use crate::load::LoadRange;
 use crate::lock::SessionLock;
 use crate::metadata::MetadataEntry;
-use crate::paths::project_key;
+use crate::paths::{SUBAGENTS, project_key};
 use crate::resume_error::ResumeError;
 use crate::resumed_session::ResumedSession;
 use crate::search::{Hit, SearchQuery};
@@ -182,6 +182,22 @@ impl Sessions {
                 Ok(files::run_blocking(read).await??)
             }
         }
+    }
+
+    /// The messages of a subagent of a session, in order; none if it left no transcript. The id is that in the structured
+    /// result of the call that started it.
+    pub async fn subagent_messages(&self, session: &str, agent: &str) -> SessionsResult<Vec<Message>> {
+        let subpath = format!("{SUBAGENTS}/agent-{agent}");
+        let lines = match &self.backend {
+            Backend::Store { store, project } => {
+                store.load(&StoreKey::session(project, session).with_subpath(subpath)).await?
+            }
+            Backend::Disk { session_files, .. } => {
+                let (store, key) = store_of_file(&session_files.find(session)?);
+                store.load(&key.with_subpath(subpath)).await?
+            }
+        };
+        Ok(transcript_reader::subagent_messages_from_lines(&lines.unwrap_or_default()))
     }
 
     /// All lines of a session's transcript, verbatim.

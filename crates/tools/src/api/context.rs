@@ -9,6 +9,7 @@ use whimbrel_models::{ModelError, ModelErrorKind};
 use whimbrel_policy::CheckedCall;
 use whimbrel_session_store::TranscriptWriter;
 use whimbrel_wire::content::{Block, ResultContent};
+use whimbrel_wire::message::CommandExit;
 
 use super::{AgentToolSet, DeferredTools};
 use crate::hooks::HookDispatcher;
@@ -122,6 +123,8 @@ pub enum ToolError {
     Failed(String),
     /// The call started and failed, and its output has more than text.
     FailedWithContent { text: String, content: Vec<Block> },
+    /// The command of the call ran and failed.
+    CommandFailed { text: String, exit: CommandExit },
     /// The call ended the whole turn.
     StopTurn(String),
 }
@@ -138,7 +141,10 @@ impl ToolError {
     pub fn render_for_model(&self) -> String {
         match self {
             Self::Rejected(text) => format!("<tool_use_error>{text}</tool_use_error>"),
-            Self::Failed(text) | Self::FailedWithContent { text, .. } | Self::StopTurn(text) => text.clone(),
+            Self::Failed(text)
+            | Self::FailedWithContent { text, .. }
+            | Self::CommandFailed { text, .. }
+            | Self::StopTurn(text) => text.clone(),
         }
     }
 
@@ -148,6 +154,7 @@ impl ToolError {
             Self::Rejected(text)
             | Self::Failed(text)
             | Self::FailedWithContent { text, .. }
+            | Self::CommandFailed { text, .. }
             | Self::StopTurn(text) => text,
         }
     }
