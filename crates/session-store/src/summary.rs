@@ -188,10 +188,10 @@ pub(super) fn command_name(text: &str) -> Option<&str> {
     rest.split_once("</command-name>").map(|(name, _)| name)
 }
 
-/// Recognises text with the role of the user that the engine or an IDE wrote.
+/// Recognises text with the role of the user that the engine or an editor wrote.
 pub(super) fn is_synthetic_prompt(text: &str) -> bool {
     let enclosed = |tag: &str| text.starts_with(&format!("<{tag}>")) && text.ends_with(&format!("</{tag}>"));
-    ["<local-command-stdout>", "<session-start-hook>", "<tick>", "<goal>"]
+    ["<local-command-stdout>", "<session-start-hook>", "<tick>", "<goal>", "<context ref=\""]
         .iter()
         .any(|start| text.starts_with(start))
         || text.strip_prefix("[Request interrupted by user").is_some_and(|rest| rest.contains(']'))
@@ -249,6 +249,7 @@ mod tests {
                     r#"{"type":"user","message":{"content":[{"type":"tool_result","content":"r"}]}}"#,
                     r#"{"type":"user","message":{"content":"[Request interrupted by user]"}}"#,
                     r#"{"type":"user","message":{"content":"<ide_selection>x\ny</ide_selection> "}}"#,
+                    r#"{"type":"user","message":{"content":"<context ref=\"file:///a\">\nx\n</context>"}}"#,
                     "not JSON",
                     r#"{"type":"user","message":{"content":[{"type":"text","text":" two\nlines "}]}}"#,
                 ],
