@@ -1,12 +1,12 @@
 //! Everything that can wake the application.
 
-use whimbrel::wire::control::{McpServerStatus, ModelInfo, RewindSessionReply, SlashCommand};
+use whimbrel::wire::control::{McpServerStatus, ModelInfo, RewindScope, RewindSessionReply, SlashCommand};
 use whimbrel::{CanUseTool, Frame, PermissionMode};
 
 use crate::editor::Picture;
 use crate::pickers::{NoteTarget, SessionScope};
 use crate::prompts::RequestId;
-use crate::screen::{Key, Size};
+use crate::screen::{Key, Size, Termination};
 use crate::sessions::{RecordedPrompt, StoredSession};
 use crate::transcript::{Item, ShellExit};
 
@@ -25,7 +25,7 @@ pub(crate) enum AppEvent {
     /// Ctrl+C with linear input.
     InterruptSignal,
     /// A signal asks the program to end, or the terminal is gone.
-    Terminate,
+    Terminate(Termination),
     SessionOpened,
     SessionFailed(String),
     Frame(Box<Frame>),
@@ -87,6 +87,11 @@ pub(crate) enum Reply {
     Edited(Result<String, String>),
     /// A picture, or why there is none.
     Picture(Result<Picture, String>),
+    /// What a pasted path names, if it is a picture; the text that was pasted.
+    PastedPicture {
+        pasted: String,
+        picture: Option<Picture>,
+    },
     /// Stored sessions, and the time in milliseconds since 1970.
     Sessions {
         scope: SessionScope,
@@ -104,6 +109,8 @@ pub(crate) enum Reply {
         reply: Box<RewindSessionReply>,
     },
     Rewound {
+        prompt: String,
+        scope: RewindScope,
         text: String,
         summary: String,
     },

@@ -2,7 +2,9 @@
 
 use super::App;
 use crate::app::effect::Effect;
-use crate::menu::Menu;
+use crate::menu::{Menu, MenuOutcome};
+use crate::transcript::NoteLevel;
+use whimbrel::PermissionResult;
 
 impl App {
     /// The menu that waits for an answer.
@@ -38,6 +40,25 @@ impl App {
     /// The input has ended: what runs is finished first.
     pub(super) fn handle_input_end(&mut self) {
         self.has_input_ended = true;
+        if self.picker.is_some() {
+            self.handle_picker_outcome(MenuOutcome::Cancelled);
+        }
+    }
+
+    /// Requests that come after the end of the input are refused: an answer cannot come any more.
+    pub(super) fn refuse_after_input(&mut self) {
+        if !self.has_input_ended {
+            return;
+        }
+        while let Some(prompt) = self.prompts.pop_front() {
+            let answer =
+                PermissionResult::deny("The input of the user has ended, so nothing can allow the call.");
+            self.note(
+                NoteLevel::Warning,
+                format!("{} was refused: the input has ended", prompt.request.tool_name),
+            );
+            self.effect(Effect::Answer { id: prompt.id, answer });
+        }
     }
 
     /// Leaves when the input has ended and nothing runs.

@@ -28,10 +28,14 @@ impl App {
             Reply::Model(model) => {
                 if let Some(model) = model {
                     self.note(NoteLevel::Info, format!("the model is {model}"));
+                    self.chosen.model = Some(model.clone());
                     self.conversation.model = Some(model);
                 }
             }
-            Reply::Mode(mode) => self.conversation.mode = mode,
+            Reply::Mode(mode) => {
+                self.chosen.mode = Some(mode);
+                self.conversation.mode = mode;
+            }
             Reply::McpServers(servers) if servers.is_empty() => {
                 self.note(NoteLevel::Info, "there are no MCP servers; whimbrel mcp add adds one");
             }
@@ -57,11 +61,13 @@ impl App {
             }
             Reply::Edited(Ok(text)) => {
                 self.input.close_lists();
-                let caret = text.len();
-                self.input.editor.set_inline_text(&text, caret);
+                self.input.editor.set_edited_text(&text);
             }
             Reply::Edited(Err(error)) | Reply::Picture(Err(error)) => self.note(NoteLevel::Warning, error),
-            Reply::Picture(Ok(picture)) => self.attach_picture(picture),
+            Reply::Picture(Ok(picture)) | Reply::PastedPicture { picture: Some(picture), .. } => {
+                self.attach_picture(picture);
+            }
+            Reply::PastedPicture { pasted, picture: None } => self.input.editor.paste(&pasted),
             Reply::Sessions { scope, sessions, now_ms } => {
                 self.picker = Some(pickers::resume(&sessions, scope, now_ms));
             }
@@ -70,7 +76,8 @@ impl App {
                 self.show_resumed(items, left_out);
             }
             Reply::RewindPlan { prompt, reply } => self.picker = Some(pickers::rewind_scope(prompt, &reply)),
-            Reply::Rewound { text, summary } => {
+            Reply::Rewound { prompt, scope, text, summary } => {
+                self.forget_prompts_from(&prompt, scope);
                 self.show(Item::Mark(summary));
                 if self.input.is_empty() && !text.is_empty() {
                     self.input.set_text(&text);

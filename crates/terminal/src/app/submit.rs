@@ -79,7 +79,7 @@ impl App {
             }
             SessionPhase::NotChosen | SessionPhase::Open | SessionPhase::Opening => self.queue.push(prompt),
             SessionPhase::Closed => {
-                self.input.set_text(&prompt.text);
+                self.input.set_pieces(prompt.pieces);
                 self.note(NoteLevel::Error, "the session has ended; /resume or /clear opens another one");
             }
         }

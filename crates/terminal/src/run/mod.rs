@@ -23,7 +23,7 @@ use crate::engine_thread::{EngineEvent, EngineThread};
 use crate::pickers::SessionScope;
 use crate::preferences::{self, Preferences};
 use crate::present::Presenter;
-use crate::screen::{Features, Screen, ScreenOptions, Size};
+use crate::screen::{self, Features, Screen, ScreenOptions, Size};
 use crate::text::Line;
 use crate::theme::{ColorLevel, Theme};
 use crate::transcript::{Item, NoteLevel};
@@ -78,6 +78,9 @@ pub enum TerminalOutput {
 /// Frames of the engine that are handled before the screen has its turn.
 const MAX_EVENTS_AT_ONCE: usize = 256;
 
+/// What a Rust program exits with after a panic.
+const PANIC_EXIT_CODE: i32 = 101;
+
 /// Runs the interactive terminal until the user leaves, and returns the exit code.
 pub fn run(mut request: TerminalRequest) -> io::Result<i32> {
     let (preferences, warning) = read_preferences(request.config_dir.as_deref());
@@ -103,7 +106,8 @@ fn open_surface(request: &TerminalRequest, is_plain: bool) -> io::Result<(Surfac
     let options = ScreenOptions {
         color: ColorLevel::from_environment(get),
         features: Features::from_environment(get),
-        log: None,
+        log: request.config_dir.as_deref().map(|dir| dir.join("terminal.log")),
+        records: request.config_dir.as_deref().map(|dir| dir.join("terminal-modes")),
     };
     let (screen, events) = Screen::start(options)?;
     Ok((Surface::Screen(Box::new(screen)), Input::Screen(Box::new(events))))
@@ -131,6 +135,10 @@ async fn run_loop(request: TerminalRequest, preferences: Preferences) -> io::Res
         let wake = app.next_change(Instant::now());
         tokio::select! {
             biased;
+            () = screen::panicked() => {
+                edge.abandon().await;
+                return Ok(PANIC_EXIT_CODE);
+            }
             (event, screen_event) = input.next() => {
                 if let Some(event) = screen_event {
                     edge.surface.observe(&event)?;
@@ -146,6 +154,9 @@ async fn run_loop(request: TerminalRequest, preferences: Preferences) -> io::Res
                 drain(&mut engine_events, &mut edge, &mut app).await?;
             }
             () = sleep_until(wake) => edge.surface.request_frame(),
+        }
+        if edge.take_handed_over() {
+            input.forget_interrupts()?;
         }
         if let Some(code) = edge.exit_code() {
             break code;
@@ -201,7 +212,7 @@ async fn drain(events: &mut mpsc::Receiver<EngineEvent>, edge: &mut Edge, app: &
 /// What is done at the start, beside drawing.
 fn start_effects(request: &TerminalRequest) -> Vec<Effect> {
     let open = match request.session {
-        StartSession::AsConfigured => Effect::OpenSession(SessionChoice::AsConfigured),
+        StartSession::AsConfigured => Effect::OpenSession(SessionChoice::AsConfigured, Box::default()),
         StartSession::Choose => Effect::ListSessions(SessionScope::ThisFolder),
     };
     vec![open, Effect::LoadHistory, Effect::FindBranch]

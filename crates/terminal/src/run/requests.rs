@@ -144,7 +144,7 @@ async fn rewind(effect: Effect, controls: &Controls) -> Option<Reply> {
             Some(reply_or_failed(reply, |reply| Reply::RewindPlan { prompt, reply: Box::new(reply) }))
         }
         Effect::Rewind { prompt, scope } => {
-            let reply = controls.rewind(prompt, scope).await;
+            let reply = controls.rewind(prompt.clone(), scope).await;
             Some(reply_or_failed(reply, |reply| {
                 let files =
                     reply.files.as_ref().and_then(|files| files.files_changed.as_ref()).map_or(0, Vec::len);
@@ -164,7 +164,7 @@ async fn rewind(effect: Effect, controls: &Controls) -> Option<Reply> {
                     RewindScope::Files => String::new(),
                     _ => reply.prompt.map(|prompt| prompt.text).unwrap_or_default(),
                 };
-                Reply::Rewound { text, summary }
+                Reply::Rewound { prompt, scope, text, summary }
             }))
         }
         _ => None,

@@ -31,9 +31,29 @@ pub(crate) enum Event {
     /// The program runs again after it was stopped.
     Resumed,
     /// A signal asks the program to end.
-    Terminate,
+    Terminate(Termination),
     /// The terminal is gone.
     Closed,
+}
+
+/// Why the program has to end.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub(crate) enum Termination {
+    Interrupt,
+    Terminate,
+    /// The terminal is gone, or a signal says so.
+    Hangup,
+}
+
+impl Termination {
+    /// 128 and the number of the signal, as shells report it.
+    pub(crate) fn exit_code(self) -> i32 {
+        match self {
+            Self::Hangup => 129,
+            Self::Interrupt => 130,
+            Self::Terminate => 143,
+        }
+    }
 }
 
 /// The stream of events. Every terminal has one.
@@ -45,6 +65,7 @@ pub(crate) struct Events {
     is_closed: bool,
     resizes: SignalStream,
     resumptions: SignalStream,
+    interrupts: SignalStream,
     terminations: SignalStream,
     hangups: SignalStream,
 }
@@ -66,9 +87,16 @@ impl Events {
             is_closed: false,
             resizes: signal(SignalKind::window_change())?,
             resumptions: signal(SignalKind::from_raw(Signal::CONT.as_raw()))?,
+            interrupts: signal(SignalKind::interrupt())?,
             terminations: signal(SignalKind::terminate())?,
             hangups: signal(SignalKind::hangup())?,
         })
+    }
+
+    /// Forgets the interrupts that came while another program had the terminal: they were meant for it.
+    pub(crate) fn forget_interrupts(&mut self) -> io::Result<()> {
+        self.interrupts = signal(SignalKind::interrupt())?;
+        Ok(())
     }
 
     /// Waits for the next event. Dropping the future loses nothing.
@@ -98,8 +126,9 @@ impl Events {
                 () = pause => true,
                 _ = self.resizes.recv() => return Event::Resize(Size::of_terminal()),
                 _ = self.resumptions.recv() => return Event::Resumed,
-                _ = self.terminations.recv() => return Event::Terminate,
-                _ = self.hangups.recv() => return Event::Terminate,
+                _ = self.interrupts.recv() => return Event::Terminate(Termination::Interrupt),
+                _ = self.terminations.recv() => return Event::Terminate(Termination::Terminate),
+                _ = self.hangups.recv() => return Event::Terminate(Termination::Hangup),
             };
             if is_paused {
                 let inputs = self.parser.flush();
