@@ -137,19 +137,31 @@ def test_calls_of_subagents_are_replayed(harness):
     run(journey())
 
 
+def raw_client(harness, *replies):
+    """A client that sends and gets what the official one does not know."""
+    environment = harness.env() | {"ANTHROPIC_MODEL": harness.write_script(*replies)}
+    return AcpClient([harness.engine, "acp"], harness.workspace, environment)
+
+
+def raw_server(name, **variables):
+    env = [{"name": variable, "value": value} for variable, value in variables.items()]
+    return {"name": name, "command": sys.executable, "args": [str(SERVER), name], "env": env}
+
+
 def test_server_of_the_editor_replaces_a_configured_one(harness):
     configured = {"command": sys.executable, "args": [str(SERVER), "configured"]}
     (harness.home / ".claude.json").write_text(json.dumps({"mcpServers": {"notes": configured}}))
-    call = tool_call("mcp__notes__who")
 
     async def journey():
-        capabilities = {"session": {"notices": {}}}
-        async with open_editor(harness, call, "Done.", capabilities=capabilities) as editor:
-            session = await editor.new_session(mcp_servers=[server("notes", SERVER_SECRET="hush")])
-            assert await editor.prompt(session, "go") == "end_turn"
-            assert "notes with hush" in json.dumps(editor.calls(session)[0]["contents"])
-            notices = editor.updates(session, "notice")
-            assert any("notes" in notice["title"] for notice in notices), notices
+        async with raw_client(harness, tool_call("mcp__notes__who"), "Done.") as client:
+            client.choice = "allow_once"
+            await client.initialize(session={"notices": {}})
+            servers = [raw_server("notes", SERVER_SECRET="hush")]
+            made = await client.send("session/new", cwd=str(harness.workspace), mcpServers=servers)
+            assert (await client.prompt(made["sessionId"], "go"))["stopReason"] == "end_turn"
+            assert "notes with hush" in json.dumps(client.tool_calls())
+            titles = [notice["title"] for notice in client.updates_of_kind("notice")]
+            assert any("replace" in title and "notes" in title for title in titles), titles
 
     run(journey())
 
@@ -187,16 +199,13 @@ def test_closed_session_leaves_nothing(harness):
 
 
 def test_killed_agent_leaves_nothing(harness):
-    model = harness.write_script(tool_call("Bash", command="touch begun; sleep 600"))
-    environment = harness.env() | {"ANTHROPIC_MODEL": model}
-
     async def journey():
-        client = AcpClient([harness.engine, "acp"], harness.workspace, environment)
+        client = raw_client(harness, tool_call("Bash", command="touch begun; sleep 600"))
         client.choice = "allow_once"
         await client.__aenter__()
         await client.initialize()
-        notes = {"name": "notes", "command": sys.executable, "args": [str(SERVER), "notes"], "env": []}
-        made = await client.send("session/new", cwd=str(harness.workspace), mcpServers=[notes])
+        servers = [raw_server("notes")]
+        made = await client.send("session/new", cwd=str(harness.workspace), mcpServers=servers)
         turn = client.prompt(made["sessionId"], "go")
         while not (harness.workspace / "begun").exists():
             await asyncio.sleep(0.01)
