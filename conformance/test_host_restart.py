@@ -10,7 +10,8 @@ import pytest
 from harness import tool_call, wait_until
 from host_client import Host, is_host, kinds, new_key
 
-# Instants at which the drill kills the host. The whole drill has 500: WHIMBREL_DRILL_POINTS=500 cargo xtask sdk -k killed_host
+# Instants at which the drill kills the host. The whole drill has 500: the command is
+# WHIMBREL_DRILL_POINTS=500 cargo xtask sdk -k killed_host --timeout=3600
 DRILL_POINTS = int(os.environ.get("WHIMBREL_DRILL_POINTS", "9"))
 
 

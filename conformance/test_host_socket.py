@@ -141,7 +141,7 @@ def test_events_survive_cut_connections(host, connect):
 def test_lists_are_watched(host, connect):
     host = host(tool_call("Bash", command="touch made"), "Done.")
     socket = connect(host)
-    assert socket.call("watch", what="sessions")["result"] == {"sessions": []}
+    assert socket.call("watch", what="sessions")["result"] == {"sessions": [], "next": None}
     assert socket.call("watch", what="requests")["result"] == {"requests": []}
     session = host.create("go")
     opened = socket.next(lambda message: message["op"] == "request")["request"]

@@ -23,17 +23,22 @@ pub(crate) enum Notice {
 pub(crate) struct Hub {
     sender: broadcast::Sender<Notice>,
     list_watchers: Arc<()>,
+    visible: Arc<()>,
 }
 
-/// Somebody watches the list of sessions, until this is dropped.
+/// Counts as one as long as it lives.
 #[derive(Debug)]
-pub(crate) struct ListWatch {
+pub(crate) struct Counted {
     _count: Arc<()>,
 }
 
 impl Default for Hub {
     fn default() -> Self {
-        Self { sender: broadcast::Sender::new(CAPACITY), list_watchers: Arc::default() }
+        Self {
+            sender: broadcast::Sender::new(CAPACITY),
+            list_watchers: Arc::default(),
+            visible: Arc::default(),
+        }
     }
 }
 
@@ -42,8 +47,18 @@ impl Hub {
         self.sender.subscribe()
     }
 
-    pub(crate) fn watch_list(&self) -> ListWatch {
-        ListWatch { _count: Arc::clone(&self.list_watchers) }
+    pub(crate) fn watch_list(&self) -> Counted {
+        Counted { _count: Arc::clone(&self.list_watchers) }
+    }
+
+    /// A person looks at a page.
+    pub(crate) fn look(&self) -> Counted {
+        Counted { _count: Arc::clone(&self.visible) }
+    }
+
+    /// How many pages are looked at.
+    pub(crate) fn visible(&self) -> usize {
+        Arc::strong_count(&self.visible) - 1
     }
 
     /// How many watch the list of sessions.

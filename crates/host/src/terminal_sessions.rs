@@ -22,8 +22,8 @@ const WATCH_INTERVAL: Duration = Duration::from_secs(5);
 /// New sessions that one write adds.
 const CHUNK: usize = 500;
 
-/// New sessions of which it is asked who holds them: as many as a list shows at once.
-const MAX_INSPECTED: usize = 200;
+/// New sessions of which it is asked who holds them, and that watchers are told of: as many as a list shows at once.
+const MAX_SHOWN: usize = 200;
 
 /// Asks for changes while somebody watches the list of sessions. Never ends.
 pub(crate) async fn follow(host: Arc<Host>, actors: Arc<ActorRegistry>) {
@@ -66,7 +66,8 @@ async fn try_refresh(host: &Arc<Host>, actors: &Arc<ActorRegistry>) -> Result<()
             None => {}
         }
     }
-    for row in added.iter_mut().take(MAX_INSPECTED) {
+    added.sort_by(|a, b| (b.touched_at, &b.id).cmp(&(a.touched_at, &a.id)));
+    for row in added.iter_mut().take(MAX_SHOWN) {
         if let Ok(SessionLock::Held(_)) = host.transcripts.lock(&row.engine_session).await {
             row.state = SessionState::Elsewhere;
         }
@@ -74,8 +75,8 @@ async fn try_refresh(host: &Arc<Host>, actors: &Arc<ActorRegistry>) -> Result<()
     for rows in added.chunks(CHUNK) {
         let steps = rows.iter().map(|row| row.insert(None, None)).collect::<Vec<_>>();
         host.store.write(steps.into()).await.map_err(text)?;
-        rows.iter().for_each(|row| host.hub.session_changed(&row.to_json()));
     }
+    added.iter().take(MAX_SHOWN).for_each(|row| host.hub.session_changed(&row.to_json()));
     for session in host.store.sessions_elsewhere().await.map_err(text)? {
         read_again(host, actors, &session).await?;
     }
@@ -96,7 +97,7 @@ async fn read_again(host: &Arc<Host>, actors: &Arc<ActorRegistry>, session: &str
     }
 }
 
-/// The row of a session that another program has made. Newest first, as they are listed.
+/// The row of a session that another program has made.
 fn to_row(summary: SessionSummary) -> SessionRow {
     let folder = summary.cwd.unwrap_or_default();
     let changed_at = i64::try_from(summary.last_modified).unwrap_or(i64::MAX);

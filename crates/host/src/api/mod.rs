@@ -8,6 +8,7 @@ mod forms;
 mod health;
 mod nexia;
 mod openapi;
+mod permission_rules;
 mod requests;
 mod sessions;
 mod socket;
@@ -21,7 +22,7 @@ use axum::extract::{Request, State};
 use axum::http::{HeaderMap, HeaderValue, Method, header};
 use axum::middleware::{self, Next};
 use axum::response::{IntoResponse, Response};
-use axum::routing::{delete, get, post, put};
+use axum::routing::{delete, get, post};
 
 use self::forms::PathParts;
 use crate::access::{self, LoginGuard, SignedIn};
@@ -62,12 +63,13 @@ pub(crate) fn router(api: Api) -> Router {
         .route("/v1/sessions/{id}/fork", post(sessions::fork))
         .route("/v1/sessions/{id}/rewind", post(sessions::rewind))
         .route("/v1/sessions/{id}/export", get(exports::export))
+        .route("/v1/sessions/{id}/permission-rules", delete(permission_rules::remove))
         .route("/v1/requests", get(requests::list))
         .route("/v1/requests/{id}", get(requests::read))
         .route("/v1/requests/{id}/answer", post(requests::answer))
         .route("/v1/uploads", post(folders::upload))
         .route("/v1/folders", get(folders::list))
-        .route("/v1/folders/trust", put(folders::trust))
+        .route("/v1/folders/trust", get(folders::read_trust).put(folders::trust))
         .route("/v1/usage", get(usage::usage))
         .route("/v1/audit", get(usage::audit))
         .route("/v1/ws", get(socket::open))

@@ -63,13 +63,7 @@ pub(crate) async fn list(
         limit: limit + 1,
     };
     let mut rows = api.host.store.sessions(&filter).await?;
-    let limit = usize::try_from(limit).unwrap_or(usize::MAX);
-    let next = if rows.len() > limit {
-        rows.truncate(limit);
-        rows.last().map(|row| to_cursor(row.touched_at, &row.id)).unwrap_or_default()
-    } else {
-        Json::Null
-    };
+    let next = cut_page(&mut rows, limit);
     let mut sessions = Vec::with_capacity(rows.len());
     for row in &rows {
         let mut session = row.to_json();
@@ -88,6 +82,16 @@ pub(crate) async fn list(
         sessions.push(session);
     }
     Ok(ok(&json!({"sessions": sessions, "next": next})))
+}
+
+/// Cuts a list to a page; returns where the next one begins.
+pub(crate) fn cut_page(rows: &mut Vec<SessionRow>, limit: i64) -> Json {
+    let limit = usize::try_from(limit).unwrap_or(usize::MAX);
+    if rows.len() <= limit {
+        return Json::Null;
+    }
+    rows.truncate(limit);
+    rows.last().map(|row| to_cursor(row.touched_at, &row.id)).unwrap_or_default()
 }
 
 #[derive(Debug, Deserialize, serde::Serialize, schemars::JsonSchema)]

@@ -17,10 +17,11 @@ use tokio::sync::{broadcast, mpsc};
 use super::Api;
 use super::forms::{Me, Upgrade};
 use super::requests::give_answer;
+use super::sessions::cut_page;
 use crate::access::SignedIn;
 use crate::clock;
 use crate::error::{ApiError, ApiResult};
-use crate::hub::{ListWatch, Notice};
+use crate::hub::{Counted, Notice};
 use crate::message::Message;
 use crate::session_actor::Command;
 use crate::session_actor::outlet::{Outlet, QueuedMessages, SocketQueue, socket_queue};
@@ -35,6 +36,9 @@ const MAX_MESSAGE: usize = 1024 * 1024;
 
 /// Sessions that a socket may subscribe to at a time.
 const MAX_SUBSCRIPTIONS: usize = 50;
+
+/// Sessions in the answer to `watch`.
+const MAX_LISTED: i64 = 200;
 
 /// Events that are read from the store at once.
 const PAGE: i64 = 200;
@@ -73,6 +77,7 @@ async fn serve(api: Api, me: SignedIn, socket: WebSocket) {
         queue,
         notices,
         watches: Watches::default(),
+        visible: None,
         outlets: HashMap::new(),
         sessions: HashMap::new(),
     };
@@ -171,7 +176,7 @@ async fn write_socket(
 
 #[derive(Debug, Default)]
 struct Watches {
-    sessions: Option<ListWatch>,
+    sessions: Option<Counted>,
     requests: bool,
 }
 
@@ -182,6 +187,8 @@ struct Connection {
     queue: SocketQueue,
     notices: broadcast::Receiver<Notice>,
     watches: Watches,
+    /// The page of this socket is looked at.
+    visible: Option<Counted>,
     outlets: HashMap<String, Arc<Outlet>>,
     /// The tasks that do what is wanted of sessions: in order in each session, without waiting for another.
     sessions: HashMap<String, mpsc::UnboundedSender<SessionTask>>,
@@ -227,8 +234,10 @@ impl Connection {
     async fn handle(&mut self, text: &str) -> Result<(), u16> {
         let Ok(operation) = serde_json::from_str::<Operation>(text) else { return Err(close_code::INVALID) };
         if operation.op == "visible" {
+            let is_visible = operation.fields.get("on").and_then(Json::as_bool).unwrap_or_default();
+            self.visible = is_visible.then(|| self.api.host.hub.look());
             if let Some(id) = operation.id {
-                self.reply(&id, Ok(json!({})));
+                self.reply(&id, Ok(json!({"visible": self.api.host.hub.visible()})));
             }
             return Ok(());
         }
@@ -288,9 +297,10 @@ impl Connection {
             "sessions" => {
                 self.watches.sessions = Some(self.api.host.hub.watch_list());
                 crate::terminal_sessions::refresh(&self.api.host, &self.api.actors).await;
-                let filter = SessionFilter { limit: 200, ..SessionFilter::default() };
-                let rows = self.api.host.store.sessions(&filter).await?;
-                Ok(json!({"sessions": rows.iter().map(SessionRow::to_json).collect::<Json>()}))
+                let filter = SessionFilter { limit: MAX_LISTED + 1, ..SessionFilter::default() };
+                let mut rows = self.api.host.store.sessions(&filter).await?;
+                let next = cut_page(&mut rows, MAX_LISTED);
+                Ok(json!({"sessions": rows.iter().map(SessionRow::to_json).collect::<Json>(), "next": next}))
             }
             "requests" => {
                 self.watches.requests = true;

@@ -60,6 +60,8 @@ pub(crate) struct Actor {
     pub(super) transcript_stamp: Option<(u64, Option<u64>)>,
     /// The turn was stopped in an orderly way and has not gone on yet.
     pub(super) is_suspended: bool,
+    /// When the message was given that the model has not been asked about yet.
+    pub(super) given_at: Option<std::time::Instant>,
     pub(super) commands: mpsc::WeakSender<Command>,
     receiver: mpsc::Receiver<Command>,
     pub(super) waiting_for_rest: Vec<Reply<()>>,
@@ -101,6 +103,7 @@ impl Actor {
             known_uuids,
             transcript_stamp: None,
             is_suspended: false,
+            given_at: None,
             commands,
             receiver,
             waiting_for_rest: Vec::new(),
@@ -190,7 +193,10 @@ impl Actor {
             Command::Delete { person, reply } => {
                 let _ = reply.send(self.delete(&person).await);
             }
-            Command::TrustChanged { folder } => self.handle_trust_changed(&folder).await,
+            Command::SettingsChanged { folder } => self.handle_settings_changed(folder.as_deref()).await,
+            Command::RemoveRule { rule, behavior, destination, reply } => {
+                let _ = reply.send(self.remove_rule(&rule, behavior, destination).await);
+            }
             Command::Asked(asked) => self.handle_asked(asked).await,
             Command::Withdrawn { request, reason } => self.handle_withdrawn(&request, &reason).await,
             Command::SettingChanged { setting, person } => self.handle_setting(setting, &person).await,

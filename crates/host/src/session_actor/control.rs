@@ -6,7 +6,10 @@ use std::path::{Component, Path, PathBuf};
 use serde_json::{Value as Json, json};
 use whimbrel::PermissionMode;
 use whimbrel::store::ForkOptions;
-use whimbrel::wire::control::{ControlRequest, ListModels, Response, RewindFilesReply, RewindScope};
+use whimbrel::wire::control::{
+    ControlRequest, ListModels, Response, RewindFilesReply, RewindScope, UpdatePermissions,
+};
+use whimbrel::wire::permission::{Destination, PermissionBehavior, PermissionUpdate, RuleValue};
 
 use super::actor::Actor;
 use super::answer::parse_mode;
@@ -187,6 +190,23 @@ impl Actor {
         self.flush_facts().await;
     }
 
+    /// Ends a permission rule, as `list_permission_rules` names it.
+    pub(super) async fn remove_rule(
+        &mut self,
+        rule: &str,
+        behavior: PermissionBehavior,
+        destination: Destination,
+    ) -> ApiResult<()> {
+        self.open_engine().await?;
+        let Some(controls) = self.controls().cloned() else {
+            return Err(ApiError::not_running("the session has ended: try again"));
+        };
+        let rules = vec![parse_rule(rule)];
+        let updates = vec![PermissionUpdate::RemoveRules { rules, behavior, destination }];
+        let removed = controls.call(UpdatePermissions { updates }).await;
+        removed.map(drop).map_err(|error| ApiError::bad_input(error.to_string()))
+    }
+
     /// Copies the conversation to a new session.
     pub(super) async fn fork(
         &mut self,
@@ -340,6 +360,19 @@ impl Actor {
     }
 }
 
+/// A rule such as `Bash(ls \\(x\\))`, in which parentheses and backslashes are escaped.
+fn parse_rule(text: &str) -> RuleValue {
+    let Some((tool, rest)) = text.split_once('(') else {
+        return RuleValue { tool_name: text.to_owned(), rule_content: None };
+    };
+    let mut content = String::new();
+    let mut letters = rest.strip_suffix(')').unwrap_or(rest).chars();
+    while let Some(letter) = letters.next() {
+        content.push(if letter == '\\' { letters.next().unwrap_or(letter) } else { letter });
+    }
+    RuleValue { tool_name: tool.to_owned(), rule_content: Some(content) }
+}
+
 /// The files of a rewind that exist now.
 async fn existing_files(files: Option<&RewindFilesReply>) -> HashSet<String> {
     let mut found = HashSet::new();
@@ -392,6 +425,18 @@ fn to_reply(response: &Response) -> ApiResult<Json> {
 #[cfg(test)]
 mod tests {
     use super::*;
+
+    #[test]
+    fn rules_are_parsed_as_they_are_listed() {
+        for (text, tool, content) in [
+            ("WebSearch", "WebSearch", None),
+            ("Bash(touch made)", "Bash", Some("touch made")),
+            (r"Bash(echo \(a\) \\)", "Bash", Some(r"echo (a) \")),
+        ] {
+            let rule = parse_rule(text);
+            assert_eq!((rule.tool_name.as_str(), rule.rule_content.as_deref()), (tool, content), "{text}");
+        }
+    }
 
     #[test]
     fn only_listed_requests_are_open() {

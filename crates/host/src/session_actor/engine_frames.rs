@@ -6,12 +6,13 @@ use std::sync::atomic::Ordering;
 use futures::FutureExt;
 use serde_json::json;
 use whimbrel::wire::message::{ModelUsage, Outcome, TurnResult};
-use whimbrel::wire::system::{SessionState as EngineState, SystemEvent};
+use whimbrel::wire::system::{SessionState as EngineState, StatusKind, SystemEvent};
 use whimbrel::{Error, Frame};
 
 use super::actor::{Actor, RunningTurn};
 use super::classify::{FrameClass, classify, uuid_of};
 use crate::clock;
+use crate::metrics::TurnOutcome;
 use crate::store::events::parse_uuid;
 use crate::store::sessions::SessionState;
 use crate::store::{messages, requests, turns};
@@ -125,6 +126,11 @@ impl Actor {
                 if let Some(mode) = status.permission_mode {
                     self.note_mode(mode);
                 }
+                if status.status == Some(StatusKind::Requesting)
+                    && let Some(given) = self.given_at.take()
+                {
+                    self.host.metrics.first_request.record(given.elapsed());
+                }
             }
             SystemEvent::TaskStarted(task) => {
                 if let Some(engine) = &mut self.engine {
@@ -176,14 +182,16 @@ impl Actor {
     async fn end_turn(&mut self, result: &TurnResult) {
         let (usage, cost_micros) = self.take_usage(result);
         self.row.cost_micros += cost_micros;
-        let state = match result.subtype {
-            Outcome::Success if !result.is_error => "done",
-            _ => "failed",
+        let outcome = match result.subtype {
+            Outcome::Success if !result.is_error => TurnOutcome::Done,
+            _ => TurnOutcome::Failed,
         };
+        let state = outcome.as_str();
         let is_other = self.turn.as_ref().is_some_and(|turn| {
             turn.message.as_deref().is_some_and(|message| !result.answers(message)) && result.origin.is_some()
         });
         let turn = if is_other { None } else { self.turn.take() };
+        let has_message = turn.as_ref().is_some_and(|turn| turn.message.is_some());
         let id = match turn {
             Some(turn) => {
                 self.host.metrics.turns_running.fetch_sub(1, Ordering::Relaxed);
@@ -195,9 +203,7 @@ impl Actor {
                 id
             }
         };
-        let counter =
-            if state == "done" { &self.host.metrics.turns_done } else { &self.host.metrics.turns_failed };
-        counter.fetch_add(1, Ordering::Relaxed);
+        self.host.metrics.turns.count(outcome, has_message);
         self.log.add_step(turns::end(&id, state, Some(&usage), cost_micros));
         self.log.add_step(messages::finish_given(&self.row.id, &id, state));
         if self.requests.is_empty() {
@@ -234,7 +240,7 @@ impl Actor {
         self.lose_requests();
         if let Some(turn) = self.turn.take() {
             self.host.metrics.turns_running.fetch_sub(1, Ordering::Relaxed);
-            self.host.metrics.turns_failed.fetch_add(1, Ordering::Relaxed);
+            self.host.metrics.turns.count(TurnOutcome::Failed, turn.message.is_some());
             self.log.add_step(turns::end(&turn.id, "failed", None, 0));
             self.log.add_step(messages::finish_given(&self.row.id, &turn.id, "failed"));
         }

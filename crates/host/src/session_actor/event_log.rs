@@ -218,6 +218,7 @@ impl Actor {
             Err(StoreError::Refused(step)) => {
                 // Another writer was faster. The transcript tells what the log lacks.
                 crate::log::report(&format!("session {}: {}", self.row.id, StoreError::Refused(step)));
+                self.host.metrics.lease_losses.fetch_add(u64::from(step == 0), Ordering::Relaxed);
                 self.log.discard_all();
                 self.reload().await;
             }

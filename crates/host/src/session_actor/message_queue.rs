@@ -113,6 +113,7 @@ impl Actor {
 
     /// Gives a message to the engine. Returns whether the queue can go on.
     async fn give(&mut self, row: &MessageRow) -> bool {
+        self.given_at = Some(clock::monotonic());
         if let Err(error) = self.open_engine().await {
             if error.code == "session_elsewhere" {
                 return false;
@@ -135,10 +136,8 @@ impl Actor {
             return false;
         }
         self.queue.retain(|waiting| waiting.id != row.id);
-        let started = clock::monotonic();
         // If the session has ended, its last frame says so and the turn fails.
         let _ = self.send_prompt(&row.id, &body).await;
-        self.host.metrics.first_request.record(started.elapsed());
         true
     }
 

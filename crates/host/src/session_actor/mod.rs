@@ -31,7 +31,7 @@ use serde_json::Value as Json;
 use tokio::sync::oneshot;
 use whimbrel::PermissionRequest;
 use whimbrel::wire::control::{Elicitation, ElicitationReply};
-use whimbrel::wire::permission::PermissionResult;
+use whimbrel::wire::permission::{Destination, PermissionBehavior, PermissionResult};
 
 use crate::error::ApiResult;
 use crate::message::Message;
@@ -96,9 +96,16 @@ pub(crate) enum Command {
         person: Person,
         reply: Reply<()>,
     },
-    /// The trust in a folder has changed.
-    TrustChanged {
-        folder: String,
+    /// Settings files or the trust in them have changed, of a folder or of all.
+    SettingsChanged {
+        folder: Option<String>,
+    },
+    /// Ends a permission rule.
+    RemoveRule {
+        rule: String,
+        behavior: PermissionBehavior,
+        destination: Destination,
+        reply: Reply<()>,
     },
     /// A request of the engine.
     Asked(Asked),

@@ -198,9 +198,9 @@ impl Actor {
         request
     }
 
-    /// The folder's trust has changed: the next opening uses it, and so do open cards.
-    pub(super) async fn handle_trust_changed(&mut self, folder: &str) {
-        if self.row.folder != folder {
+    /// Settings or the trust in them have changed: the next opening uses them, and so do open cards.
+    pub(super) async fn handle_settings_changed(&mut self, folder: Option<&str>) {
+        if folder.is_some_and(|folder| self.row.folder != folder) {
             return;
         }
         let trusted = self.is_trusted().await.unwrap_or_default();

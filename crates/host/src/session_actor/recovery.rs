@@ -12,6 +12,7 @@ use whimbrel::wire::message::User;
 use super::actor::{Actor, RunningTurn};
 use crate::error::{ApiError, ApiResult};
 use crate::message::StoredBody;
+use crate::metrics::TurnOutcome;
 use crate::store::events::parse_uuid;
 use crate::store::messages::MessageRow;
 use crate::store::sessions::SessionState;
@@ -39,6 +40,7 @@ impl Actor {
             }
             Some("running") => {
                 self.reconcile().await;
+                let has_message = turn.as_ref().is_some_and(|turn| turn.message.is_some());
                 let turn = turn.map(|turn| turn.id).unwrap_or_default();
                 for request in self.host.store.requests(Some("open"), Some(&self.row.id), None, 200).await? {
                     let cancel = json!({"type": "control_cancel_request", "request_id": request.id,
@@ -50,7 +52,7 @@ impl Actor {
                 self.log.add_step(turns::end(&turn, "interrupted", None, 0));
                 self.add_host_event("interrupted", json!({"turn": turn, "reason": "restart"}));
                 self.set_state(SessionState::Interrupted);
-                self.host.metrics.turns_interrupted.fetch_add(1, Ordering::Relaxed);
+                self.host.metrics.turns.count(TurnOutcome::Interrupted, has_message);
                 self.flush().await?;
             }
             _ if matches!(self.row.state, SessionState::Running | SessionState::Waiting) => {
