@@ -19,6 +19,8 @@ use crate::transcript::Item;
 pub(crate) enum Effect {
     /// Writes an entry to the scrollback.
     Show(Item),
+    /// Writes the last lines of these entries to the scrollback.
+    ShowEnd(Vec<Item>),
     /// Writes a piece of the model's text.
     Text(String),
     /// Ends the model's text.

@@ -98,11 +98,11 @@ pub(crate) enum Reply {
         sessions: Vec<StoredSession>,
         now_ms: u64,
     },
-    /// The end of a resumed session, all its prompts, and how many entries come before the end.
+    /// The entries of a resumed session before its last turns, those of its last turns, and all its prompts.
     Resumed {
-        items: Vec<Item>,
+        earlier: Vec<Item>,
+        last: Vec<Item>,
         prompts: Vec<RecordedPrompt>,
-        left_out: usize,
     },
     RewindPlan {
         prompt: String,

@@ -20,6 +20,23 @@ impl App {
         self.conversation.is_running() || self.shell.is_some() || self.queue.has_waiting()
     }
 
+    /// Goes on with linear input: what the line held is shown, and an open request is shown again.
+    pub(crate) fn switch_to_lines(&mut self) -> Vec<Effect> {
+        self.pager = None;
+        self.note(NoteLevel::Info, "the screen is too small to draw on: linear output from here on");
+        if !self.input.is_empty() {
+            let draft = self.input.history_text();
+            self.note(NoteLevel::Info, format!("the line held: {draft}"));
+            self.input.history.add(&draft);
+            self.input.clear();
+        }
+        if let Some(prompt) = self.prompts.front() {
+            let id = prompt.id;
+            self.effect(Effect::ShowRequest(id));
+        }
+        std::mem::take(&mut self.effects)
+    }
+
     /// Handles a line.
     pub(super) fn handle_line(&mut self, line: &str) {
         if let Some(prompt) = self.prompts.front_mut() {

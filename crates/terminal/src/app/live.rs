@@ -75,14 +75,12 @@ impl App {
         let Some(pager) = &mut self.pager else { return Live::default() };
         pager.limit_agents(count);
         let agent = pager.agent().map(|index| &self.conversation.agents[index]);
-        let (lines, title) = match agent {
-            None => (presenter.pages(self.conversation.transcript.items(), columns), "transcript".into()),
-            Some(agent) => (
-                presenter.pages(agent.transcript.items(), columns),
-                format!("{}: {}", agent.definition, agent.description),
-            ),
+        let (transcript, title) = match agent {
+            None => (&self.conversation.transcript, "transcript".into()),
+            Some(agent) => (&agent.transcript, format!("{}: {}", agent.definition, agent.description)),
         };
-        let (lines, cursor) = pager.render(&lines, &title, (columns, rows), presenter.theme());
+        pager.load(transcript.version(), columns, || presenter.pages(transcript.items(), columns));
+        let (lines, cursor) = pager.render(&title, (columns, rows), presenter.theme());
         Live { lines, cursor }
     }
 

@@ -111,6 +111,8 @@ pub(crate) struct App {
     branch: Option<String>,
     /// Text of the first prompt, for the title.
     title: Option<String>,
+    /// The title that the window has.
+    window_title: String,
     effects: Vec<Effect>,
     now: Instant,
 }
@@ -150,6 +152,7 @@ impl App {
             has_input_ended: false,
             branch: None,
             title: None,
+            window_title: String::new(),
             effects: Vec::new(),
             now,
         };
@@ -180,6 +183,7 @@ impl App {
         }
         self.refuse_after_input();
         self.present_prompt();
+        self.update_window_title();
         self.leave_after_input();
         std::mem::take(&mut self.effects)
     }
@@ -313,6 +317,17 @@ impl App {
         }
         self.effect(Effect::ShowRequest(id));
         self.notify("a question waits");
+    }
+
+    /// The title of the window names the session and says whether it waits for the user.
+    fn update_window_title(&mut self) {
+        let Some(title) = &self.title else { return };
+        let mark = if self.prompts.is_empty() { "" } else { "(waits) " };
+        let wanted = format!("{mark}whimbrel: {title}");
+        if self.window_title != wanted {
+            self.window_title.clone_from(&wanted);
+            self.effect(Effect::SetTitle(wanted));
+        }
     }
 
     /// Notifies the user if the terminal is not focused.

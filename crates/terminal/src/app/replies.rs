@@ -1,6 +1,7 @@
 //! Results of effects.
 
 use super::App;
+use crate::app::effect::Effect;
 use crate::app::event::Reply;
 use crate::completion::Completion;
 use crate::pickers::{self, NoteTarget};
@@ -56,7 +57,7 @@ impl App {
             }
             Reply::ShellEnded { command, output, exit } => {
                 self.shell = None;
-                self.effect(super::Effect::RecordShell { command: command.clone(), output: output.clone() });
+                self.effect(Effect::RecordShell { command: command.clone(), output: output.clone() });
                 self.show(Item::Shell { command, output, exit });
             }
             Reply::Edited(Ok(text)) => {
@@ -71,9 +72,9 @@ impl App {
             Reply::Sessions { scope, sessions, now_ms } => {
                 self.picker = Some(pickers::resume(&sessions, scope, now_ms));
             }
-            Reply::Resumed { items, prompts, left_out } => {
+            Reply::Resumed { earlier, last, prompts } => {
                 self.sent_prompts = prompts;
-                self.show_resumed(items, left_out);
+                self.show_resumed(earlier, last);
             }
             Reply::RewindPlan { prompt, reply } => self.picker = Some(pickers::rewind_scope(prompt, &reply)),
             Reply::Rewound { prompt, scope, text, summary } => {
@@ -100,14 +101,16 @@ impl App {
         }
     }
 
-    fn show_resumed(&mut self, items: Vec<Item>, left_out: usize) {
-        let mark = match left_out {
+    /// The last turns go to the scrollback, all entries to the transcript view.
+    fn show_resumed(&mut self, earlier: Vec<Item>, last: Vec<Item>) {
+        let mark = match earlier.len() {
             0 => "the session is resumed".to_owned(),
-            left_out => format!("the session is resumed; {left_out} earlier entries are not shown"),
+            count => format!("the session is resumed; /transcript shows {count} earlier entries"),
         };
-        for item in items {
-            self.show(item);
+        for item in earlier.into_iter().chain(last.iter().cloned()) {
+            self.conversation.transcript.push(item);
         }
+        self.effect(Effect::ShowEnd(last));
         self.show(Item::Mark(mark));
     }
 }

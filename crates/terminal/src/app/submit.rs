@@ -94,7 +94,6 @@ impl App {
         let text = prompts.iter().map(|prompt| prompt.text.as_str()).collect::<Vec<_>>().join("\n\n");
         if self.title.is_none() && !text.starts_with('/') {
             let title: String = text.lines().next().unwrap_or_default().chars().take(50).collect();
-            self.effect(Effect::SetTitle(format!("whimbrel: {title}")));
             self.title = Some(title);
         }
         self.sent_prompts.push(RecordedPrompt { uuid: uuid.clone(), text });

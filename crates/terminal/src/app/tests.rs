@@ -194,13 +194,17 @@ fn permission_prompt_is_answered_and_escape_interrupts() {
     let mut app = app();
     submit(&mut app, "one");
     app.last_key = None;
-    assert_eq!(ask(&mut app, 1), [Effect::ShowRequest(1)]);
+    assert_eq!(ask(&mut app, 1), [Effect::ShowRequest(1), Effect::SetTitle("(waits) whimbrel: one".into())]);
     let effects = press(&mut app, later(KeyCode::Char('y')));
-    assert!(matches!(&effects[..], [Effect::Answer { id: 1, .. }]), "{effects:?}");
+    let title = Effect::SetTitle("whimbrel: one".into());
+    assert!(matches!(&effects[..], [Effect::Answer { id: 1, .. }, shown] if *shown == title), "{effects:?}");
     app.last_key = None;
     ask(&mut app, 2);
     let effects = press(&mut app, later(KeyCode::Escape));
-    assert!(matches!(&effects[..], [Effect::Answer { id: 2, .. }, Effect::Interrupt]), "{effects:?}");
+    assert!(
+        matches!(&effects[..], [Effect::Answer { id: 2, .. }, Effect::Interrupt, Effect::SetTitle(_)]),
+        "{effects:?}"
+    );
 }
 
 #[test]
@@ -446,6 +450,19 @@ fn request_is_shown_again_where_a_smaller_screen_hides_it() {
 }
 
 #[test]
+fn resumed_session_has_all_entries_in_the_transcript() {
+    let mut app = app();
+    let answer = |text: &str| Item::Answer(text.into());
+    let reply =
+        Reply::Resumed { earlier: vec![answer("one")], last: vec![answer("two")], prompts: Vec::new() };
+    let effects = app.update(AppEvent::Reply(reply), Instant::now());
+    let mark = Item::Mark("the session is resumed; /transcript shows 1 earlier entries".into());
+    assert_eq!(effects, [Effect::ShowEnd(vec![answer("two")]), Effect::Show(mark.clone())]);
+    let kept: Vec<Item> = app.conversation.transcript.items().iter().cloned().collect();
+    assert_eq!(kept, [answer("one"), answer("two"), mark]);
+}
+
+#[test]
 fn request_names_the_tool_and_the_agent() {
     let mut app = app();
     submit(&mut app, "one");
@@ -457,4 +474,23 @@ fn request_names_the_tool_and_the_agent() {
     assert!(app.has_room_for(&app.prompts[0], &presenter));
     app.size.rows = 10;
     assert!(!app.has_room_for(&app.prompts[0], &presenter));
+}
+
+#[test]
+fn small_screen_goes_on_with_lines_and_shows_what_was_typed() {
+    let mut app = app();
+    submit(&mut app, "one");
+    ask_for_bash(&mut app, 1, &json!({}));
+    app.input.set_text("draft");
+    let effects = app.switch_to_lines();
+    let texts: Vec<&str> = effects
+        .iter()
+        .filter_map(|effect| match effect {
+            Effect::Show(Item::Note(_, text)) => Some(text.as_str()),
+            _ => None,
+        })
+        .collect();
+    assert_eq!(texts[1], "the line held: draft");
+    assert_eq!(effects.last(), Some(&Effect::ShowRequest(1)));
+    assert!(app.input.is_empty());
 }

@@ -10,6 +10,7 @@ use crate::text::{Line, sanitize, sanitize_lines};
 /// Who a line is from.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub(crate) enum Speaker {
+    You,
     Whimbrel,
     Tool,
     Permission,
@@ -19,6 +20,7 @@ pub(crate) enum Speaker {
 impl Speaker {
     fn label(self) -> &'static str {
         match self {
+            Self::You => "you",
             Self::Whimbrel => "whimbrel",
             Self::Tool => "tool",
             Self::Permission => "permission",

@@ -18,6 +18,8 @@ const MAX_SHELL_LINES: usize = 20;
 const ANSWER_MARK: &str = "● ";
 const ANSWER_INDENT: &str = "  ";
 
+/// Lines of a resumed session that are shown.
+const MAX_RESUMED_LINES: usize = 200;
 /// Lines of a prompt, and characters of such a line, that are shown; the transcript view has the rest.
 const MAX_PROMPT_LINES: usize = 10;
 const MAX_PROMPT_LINE_CHARS: usize = 1000;
@@ -130,6 +132,18 @@ impl Presenter {
         let gap = (self.last.is_some() && !is_close).then(Line::empty);
         self.last = Some(spacing);
         gap.into_iter().chain(lines).collect()
+    }
+
+    /// The last lines of entries for the scrollback, with a note on those that are left out.
+    pub(crate) fn end_of(&mut self, items: &[Item], columns: usize) -> Vec<Line> {
+        let mut lines: Vec<Line> = items.iter().flat_map(|item| self.item(item, columns)).collect();
+        let hidden = lines.len().saturating_sub(MAX_RESUMED_LINES);
+        if hidden > 0 {
+            lines.drain(..hidden);
+            let note = format!("… {hidden} lines above (Ctrl+O shows all)");
+            lines.insert(0, Line::styled(&note, self.theme.dim));
+        }
+        lines
     }
 
     /// Lines that belong to no entry, such as the call of a permission prompt that is too long for the live area.
@@ -350,6 +364,14 @@ mod tests {
         let mut rows = texts(&whole).into_iter();
         assert_eq!(rows.next().as_deref(), Some("\u{25cf} \u{2713} Bash ls"));
         assert!(rows.all(|row| row.is_empty() || row.starts_with("  ")), "{:?}", texts(&whole));
+    }
+
+    #[test]
+    fn resumed_session_shows_its_last_lines() {
+        let text: String = (0..300).map(|number| format!("line {number}\n\n")).collect();
+        let lines = texts(&presenter().end_of(&[Item::Answer(text)], 60));
+        assert_eq!((lines.len(), lines[200].as_str()), (201, "  line 299"));
+        assert_eq!(lines[0], "… 399 lines above (Ctrl+O shows all)");
     }
 
     #[test]

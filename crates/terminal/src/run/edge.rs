@@ -10,7 +10,7 @@ use tokio_util::sync::CancellationToken;
 use whimbrel::{Agent, Controls, PermissionResult};
 
 use super::surface::{self, Surface};
-use super::{TerminalRequest, commands, files, requests, shell};
+use super::{TerminalRequest, clipboard, commands, files, requests, shell};
 use crate::app::App;
 use crate::app::effect::{ChosenSettings, Effect, SessionChoice};
 use crate::app::event::{AppEvent, Reply};
@@ -18,7 +18,7 @@ use crate::engine_thread::{EngineEvent, EngineEventKind, EngineThread, SessionNu
 use crate::preferences;
 use crate::present::Presenter;
 use crate::prompts::RequestId;
-use crate::screen::Events;
+use crate::screen::{Event, Events};
 use crate::text::Line;
 use crate::transcript::Item;
 
@@ -74,6 +74,15 @@ impl Edge {
 
     pub(super) fn exit_code(&self) -> Option<i32> {
         self.exit_code
+    }
+
+    /// Takes note of an event of the screen. The answer with the background decides on the theme `auto`.
+    pub(super) fn observe(&mut self, event: &Event, theme: &str) -> io::Result<()> {
+        self.surface.observe(event)?;
+        if matches!(event, Event::Answer(_)) {
+            self.presenter.set_theme(surface::theme(&self.surface, theme));
+        }
+        Ok(())
     }
 
     /// Returns whether another program had the terminal since the last call.
@@ -162,6 +171,7 @@ impl Edge {
                 self.flush_text();
                 self.show(&item)?;
             }
+            Effect::ShowEnd(items) => self.surface.show_end(&mut self.presenter, &items)?,
             Effect::ShowRequest(id) => self.show_request(id, app)?,
             Effect::Answer { id, answer } => {
                 if let Some(sender) = self.answers.remove(&id) {
@@ -182,7 +192,9 @@ impl Edge {
             Effect::Notify(text) => self.surface.notify(&text)?,
             Effect::Copy(text) => {
                 self.surface.copy(&text)?;
-                self.reply(Reply::Done(format!("copied {} characters", text.chars().count())));
+                if matches!(self.surface, Surface::Screen(_)) {
+                    clipboard::copy(text, &self.environment, self.replies.clone());
+                }
             }
             Effect::EditExternally(text) => {
                 let edited = self
@@ -293,6 +305,20 @@ impl Edge {
         if let Err(error) = preferences::write(&path, preferences) {
             self.reply(Reply::Failed(format!("cannot write {}: {error}", path.display())));
         }
+    }
+
+    /// Goes on with linear output, because the screen has become too small to draw on.
+    pub(super) async fn switch_to_plain(&mut self, app: &mut App, events: &mut Events) -> io::Result<()> {
+        self.flush_text();
+        self.surface.end_text(&mut self.presenter)?;
+        let screen = std::mem::replace(&mut self.surface, Surface::Plain(surface::PlainSurface::new()));
+        screen.finish(Some(events)).await?;
+        self.presenter.set_theme(surface::theme(&self.surface, ""));
+        let effects = app.switch_to_lines();
+        for effect in effects {
+            self.perform(effect, app).await?;
+        }
+        self.surface.ask(app)
     }
 
     /// Ends the session after a panic, which has restored the terminal.

@@ -1,6 +1,7 @@
 //! The loop of the interactive terminal: events in, effects out. What is decided is in the application; here it is
 //! carried out.
 
+mod clipboard;
 mod commands;
 mod edge;
 mod files;
@@ -84,14 +85,13 @@ const PANIC_EXIT_CODE: i32 = 101;
 /// Runs the interactive terminal until the user leaves, and returns the exit code.
 pub fn run(mut request: TerminalRequest) -> io::Result<i32> {
     let (preferences, warning) = read_preferences(request.config_dir.as_deref());
-    request.introduction.extend(warning);
     request.agent = request.agent.with(|options| {
         options.include_partial_messages = true;
         options.replay_user_messages = true;
         options.enable_file_checkpointing = true;
     });
     let runtime = tokio::runtime::Builder::new_current_thread().enable_all().build()?;
-    let code = runtime.block_on(run_loop(request, preferences));
+    let code = runtime.block_on(run_loop(request, preferences, warning));
     // What still waits for a file must not delay the end.
     runtime.shutdown_background();
     code
@@ -113,7 +113,11 @@ fn open_surface(request: &TerminalRequest, is_plain: bool) -> io::Result<(Surfac
     Ok((Surface::Screen(Box::new(screen)), Input::Screen(Box::new(events))))
 }
 
-async fn run_loop(request: TerminalRequest, preferences: Preferences) -> io::Result<i32> {
+async fn run_loop(
+    request: TerminalRequest,
+    preferences: Preferences,
+    warning: Option<String>,
+) -> io::Result<i32> {
     let is_plain = request.output == TerminalOutput::Plain || preferences.plain;
     let (surface, mut input) = open_surface(&request, is_plain)?;
     let (engine, mut engine_events) = EngineThread::start()?;
@@ -127,7 +131,8 @@ async fn run_loop(request: TerminalRequest, preferences: Preferences) -> io::Res
     };
     let theme = surface::theme(&surface, &preferences.theme);
     let presenter = Presenter::new(theme, request.cwd.clone());
-    let (mut app, warnings) = App::new(start, preferences, Size::of_terminal(), Instant::now());
+    let (mut app, mut warnings) = App::new(start, preferences, Size::of_terminal(), Instant::now());
+    warnings.extend(warning);
     let mut edge = Edge::new(surface, presenter, engine, replies, &request);
     introduce(&request, warnings, &theme, &mut edge, &mut app).await?;
     edge.surface.ask(&app)?;
@@ -141,13 +146,19 @@ async fn run_loop(request: TerminalRequest, preferences: Preferences) -> io::Res
             }
             (event, screen_event) = input.next() => {
                 if let Some(event) = screen_event {
-                    edge.surface.observe(&event)?;
+                    edge.observe(&event, &app.preferences.theme)?;
                 }
                 if let Some(event) = event {
                     edge.update(event, &mut app).await?;
                 }
             }
-            () = edge.surface.frame_due() => edge.draw(&mut app)?,
+            () = edge.surface.frame_due() => match &mut input {
+                Input::Screen(events) if is_too_small(Size::of_terminal()) => {
+                    edge.switch_to_plain(&mut app, events).await?;
+                    input = Input::Lines(Box::new(Lines::start()?));
+                }
+                _ => edge.draw(&mut app)?,
+            },
             Some(reply) = reply_receiver.recv() => edge.update(AppEvent::Reply(reply), &mut app).await?,
             Some(event) = engine_events.recv() => {
                 edge.receive(event, &mut app).await?;
@@ -179,7 +190,10 @@ async fn introduce(
     app: &mut App,
 ) -> io::Result<()> {
     edge.commit(vec![render_banner(app, theme)])?;
-    for text in warnings.into_iter().chain(request.introduction.clone()) {
+    for text in request.introduction.clone() {
+        edge.show(&Item::Note(NoteLevel::Info, text))?;
+    }
+    for text in warnings {
         edge.show(&Item::Note(NoteLevel::Warning, text))?;
     }
     if request.lacks_model {

@@ -18,7 +18,7 @@ use crate::app::effect::Effect;
 use crate::app::event::Reply;
 use crate::editor::Piece;
 use crate::pickers::SessionScope;
-use crate::sessions::{StoredSession, last_items, prompts};
+use crate::sessions::{StoredSession, prompts, split_items};
 
 /// Sessions in the picker at most.
 const MAX_LISTED_SESSIONS: usize = 200;
@@ -265,6 +265,6 @@ pub(super) fn read_resumed(agent: &Agent, id: String, replies: ReplySender) {
 
 async fn read_end(sessions: &Sessions, id: &str) -> Option<Reply> {
     let messages = sessions.messages(id).await.ok()?;
-    let (items, left_out) = last_items(&messages);
-    Some(Reply::Resumed { items, prompts: prompts(&messages), left_out })
+    let (earlier, last) = split_items(&messages);
+    Some(Reply::Resumed { earlier, last, prompts: prompts(&messages) })
 }

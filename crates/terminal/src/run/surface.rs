@@ -72,6 +72,25 @@ impl Surface {
         Ok(())
     }
 
+    /// Writes the last lines of several entries.
+    pub(super) fn show_end(&mut self, presenter: &mut Presenter, items: &[Item]) -> io::Result<()> {
+        match self {
+            Self::Screen(screen) => {
+                let lines = presenter.end_of(items, usize::from(screen.size().columns));
+                screen.commit(lines);
+            }
+            Self::Plain(plain) => {
+                for item in items {
+                    if let Item::User { text, .. } = item {
+                        plain.out.say(Speaker::You, text)?;
+                    }
+                    plain.show(presenter, item)?;
+                }
+            }
+        }
+        Ok(())
+    }
+
     /// Writes a piece of the model's text.
     pub(super) fn push_text(&mut self, presenter: &mut Presenter, text: &str) {
         match self {
@@ -300,6 +319,14 @@ pub(super) fn theme(surface: &Surface, name: &str) -> Theme {
     match surface {
         // A theme with colors leaves out marks that only colors replace.
         Surface::Screen(screen) if screen.color_level() == ColorLevel::None => Theme::named("plain"),
+        // The 16 colors of a terminal are often chosen for a dark background.
+        Surface::Screen(screen)
+            if name == "auto"
+                && screen.has_light_background()
+                && matches!(screen.color_level(), ColorLevel::Indexed256 | ColorLevel::True) =>
+        {
+            Theme::named("light")
+        }
         Surface::Screen(_) => Theme::named(name),
         Surface::Plain(_) => Theme::named("plain"),
     }

@@ -9,9 +9,10 @@ use rustix::process::Signal;
 use tokio::io::Interest;
 use tokio::io::unix::AsyncFd;
 use tokio::signal::unix::{Signal as SignalStream, SignalKind, signal};
+use tokio::time::Instant;
 
 use super::Size;
-use super::burst::merge_bursts;
+use super::burst::BurstFilter;
 use super::key::Key;
 use super::parser::{Answer, Input, Parser};
 
@@ -61,6 +62,7 @@ pub(crate) struct Events {
     input: AsyncFd<OwnedFd>,
     parser: Parser,
     ready: VecDeque<Event>,
+    bursts: BurstFilter,
     has_bracketed_paste: bool,
     is_closed: bool,
     resizes: SignalStream,
@@ -83,6 +85,7 @@ impl Events {
             input,
             parser: Parser::default(),
             ready: VecDeque::new(),
+            bursts: BurstFilter::default(),
             has_bracketed_paste: false,
             is_closed: false,
             resizes: signal(SignalKind::window_change())?,
@@ -115,6 +118,13 @@ impl Events {
                     std::future::pending::<()>().await;
                 }
             };
+            let burst = self.bursts.deadline();
+            let burst_end = async {
+                match burst {
+                    Some(deadline) => tokio::time::sleep_until(deadline).await,
+                    None => std::future::pending().await,
+                }
+            };
             let is_paused = tokio::select! {
                 ready = self.input.readable() => {
                     match ready {
@@ -124,6 +134,11 @@ impl Events {
                     false
                 }
                 () = pause => true,
+                () = burst_end => {
+                    let inputs = self.bursts.flush();
+                    self.ready.extend(inputs.into_iter().map(Event::from));
+                    continue;
+                }
                 _ = self.resizes.recv() => return Event::Resize(Size::of_terminal()),
                 _ = self.resumptions.recv() => return Event::Resumed,
                 _ = self.interrupts.recv() => return Event::Terminate(Termination::Interrupt),
@@ -162,7 +177,13 @@ impl Events {
 
     fn queue(&mut self, inputs: Vec<Input>) {
         self.has_bracketed_paste |= inputs.iter().any(|input| matches!(input, Input::Paste(_)));
-        let inputs = if self.has_bracketed_paste { inputs } else { merge_bursts(inputs) };
+        let inputs = if self.has_bracketed_paste {
+            let mut decided = self.bursts.flush();
+            decided.extend(inputs);
+            decided
+        } else {
+            self.bursts.feed(inputs, Instant::now())
+        };
         self.ready.extend(inputs.into_iter().map(Event::from));
     }
 

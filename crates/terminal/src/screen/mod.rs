@@ -37,7 +37,7 @@ pub(crate) use key::Modifiers;
 pub(crate) use key::{Key, KeyCode};
 pub(crate) use modes::panicked;
 use overlay::Overlay;
-use parser::Answer;
+use parser::{Answer, Background};
 use size_check::{Order, SizeCheck};
 
 use crate::text::{Line, sanitize};
@@ -88,6 +88,8 @@ pub(crate) struct Screen {
     size_order: Order,
     finished: Vec<Line>,
     title: String,
+    /// Known once the terminal has answered.
+    background: Option<Background>,
     is_active: bool,
     /// The signal that ends a stop of our own is on its way.
     is_resuming: bool,
@@ -113,6 +115,7 @@ impl Screen {
             size_order: Order::default(),
             finished: Vec::new(),
             title: String::new(),
+            background: None,
             is_active: true,
             is_resuming: false,
         };
@@ -127,6 +130,10 @@ impl Screen {
 
     pub(crate) fn size(&self) -> Size {
         self.size
+    }
+
+    pub(crate) fn has_light_background(&self) -> bool {
+        self.background == Some(Background::Light)
     }
 
     pub(crate) fn color_level(&self) -> ColorLevel {
@@ -150,6 +157,7 @@ impl Screen {
                     modes::write(&repair)?;
                 }
             }
+            Event::Answer(Answer::Background(background)) => self.background = Some(*background),
             Event::Answer(answer) => {
                 self.features.learn(*answer);
                 if self.features.has_kitty_keyboard {
