@@ -153,7 +153,9 @@ fn first_prompt(head: &str) -> Option<String> {
         if entry["type"] != "user" {
             continue;
         }
-        for text in content_texts(&entry["message"]["content"]) {
+        // A file of an editor may contain the tags of a command.
+        let texts = content_texts(&entry["message"]["content"]);
+        for text in texts.into_iter().filter(|text| !is_synthetic_prompt(text)) {
             if let Some(name) = command_name(text) {
                 command.get_or_insert_with(|| name.to_owned());
             } else if let Some(prompt) = prompt_excerpt(text) {
@@ -167,8 +169,9 @@ fn first_prompt(head: &str) -> Option<String> {
 /// Text of a message to identify a session by: its beginning on one line, or the name of the command in it.
 pub(super) fn prompt_excerpt(text: &str) -> Option<String> {
     let text = text.replace('\n', " ");
-    let text = command_name(&text).unwrap_or(&text).trim();
-    (!text.is_empty() && !is_synthetic_prompt(text)).then(|| truncate_prompt(text))
+    let text = text.trim();
+    let excerpt = command_name(text).unwrap_or(text).trim();
+    (!excerpt.is_empty() && !is_synthetic_prompt(text)).then(|| truncate_prompt(excerpt))
 }
 
 pub(super) fn content_texts(content: &Value) -> Vec<&str> {
@@ -249,7 +252,7 @@ mod tests {
                     r#"{"type":"user","message":{"content":[{"type":"tool_result","content":"r"}]}}"#,
                     r#"{"type":"user","message":{"content":"[Request interrupted by user]"}}"#,
                     r#"{"type":"user","message":{"content":"<ide_selection>x\ny</ide_selection> "}}"#,
-                    r#"{"type":"user","message":{"content":"<context ref=\"file:///a\">\nx\n</context>"}}"#,
+                    r#"{"type":"user","message":{"content":"<context ref=\"file:///a\">\n<command-name>/x</command-name>\n</context>"}}"#,
                     "not JSON",
                     r#"{"type":"user","message":{"content":[{"type":"text","text":" two\nlines "}]}}"#,
                 ],
