@@ -127,6 +127,37 @@ def test_scope_project_needs_trust_and_writes_the_rule(host):
     assert host.call("GET", f"/v1/requests?session={again}")["requests"] == []
 
 
+def test_rule_of_a_project_is_removed(host):
+    host = host(touch("made"), "Done.", touch("made"), "Done.")
+    host.call("PUT", "/v1/folders/trust", {"folder": str(host.harness.workspace), "trusted": True})
+    session, request = ask(host)
+    host.answer(request, "allow", scope="project")
+    host.wait_for_state(session, "resting")
+    rules = lambda: host.call("POST", f"/v1/sessions/{session}/control", {"subtype": "list_permission_rules"})["state"]["rules"]
+    listed = [{name: rule[name] for name in ("source", "behavior", "rule")} for rule in rules()]
+    assert listed == [{"source": "projectSettings", "behavior": "allow", "rule": "Bash(touch made)"}]
+    path = f"/v1/sessions/{session}/permission-rules"
+    assert host.fails("DELETE", path, {**listed[0], "source": "policySettings"}) == (400, "bad_request")
+    assert host.request("DELETE", path, listed[0])[0] == 204
+    assert rules() == []
+    settings = json.loads((host.harness.workspace / ".claude" / "settings.json").read_text())
+    assert settings.get("permissions", {}).get("allow", []) == []
+    _, again = ask(host)
+    host.answer(again, "deny")
+    assert "remove_rule" in [entry["what"] for entry in host.call("GET", "/v1/audit")["audit"]]
+
+
+def test_trust_shows_what_it_adds(host, harness):
+    settings = harness.workspace / ".claude" / "settings.json"
+    settings.parent.mkdir()
+    hook = {"type": "command", "command": "beep"}
+    settings.write_text(json.dumps({"hooks": {"Stop": [{"hooks": [hook]}]}, "permissions": {"allow": ["Bash(ls)"]}}))
+    host = host("x")
+    trust = host.call("GET", f"/v1/folders/trust?folder={harness.workspace}")
+    assert (trust["trusted"], trust["adds"]["hooks"], trust["adds"]["allow"]) == (False, ["Stop: beep"], ["Bash(ls)"])
+    assert host.fails("GET", "/v1/folders/trust?folder=/") == (403, "outside_roots")
+
+
 def test_untrusted_folder_runs_no_hook(host, harness):
     settings = harness.workspace / ".claude" / "settings.json"
     settings.parent.mkdir()
