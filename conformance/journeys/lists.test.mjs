@@ -68,6 +68,7 @@ journey('J-17 two thousand sessions are searched and kept', { prepare: manySessi
 
   await page.getByRole('link', { name: 'Sessions', exact: true }).click()
   await page.getByRole('searchbox', { name: 'Search sessions' }).fill('')
+  await see(row('old work number 1999'))
   await see(row('found needle'))
   await choose('found needle', 'Archive')
   await gone(row('found needle'))
