@@ -55,8 +55,9 @@ class AcpClient:
     def notify(self, method, **params):
         self._write({"method": method, "params": params})
 
-    async def initialize(self):
-        capabilities = {"fs": {"readTextFile": False, "writeTextFile": False}}
+    async def initialize(self, **more):
+        """Announces no capabilities but these."""
+        capabilities = {"fs": {"readTextFile": False, "writeTextFile": False}, **more}
         return await self.send("initialize", protocolVersion=1, clientCapabilities=capabilities)
 
     async def new_session(self):

@@ -12,6 +12,11 @@ from harness import TIMEOUT
 MAX_LINE = 1 << 24
 
 
+def run(journey):
+    """Runs a test that is a coroutine."""
+    return asyncio.run(asyncio.wait_for(journey, 2 * TIMEOUT))
+
+
 class EditorWindow:
     """What the agent may ask of the editor. The answers are set by the test."""
 
@@ -20,6 +25,8 @@ class EditorWindow:
         self.updates, self.requests = [], []
         # The kind of option that is chosen, or `wait` for no answer.
         self.choice = "allow_once"
+        # The kind of option that is chosen for a call whose title is a key, instead of `choice`.
+        self.choices = {}
         # Turns the properties of a form into the values; none closes the form.
         self.fill_form = None
 
@@ -28,11 +35,12 @@ class EditorWindow:
 
     async def request_permission(self, session_id, tool_call, options, **_):
         self.requests.append({"call": to_json(tool_call), "options": [to_json(option) for option in options]})
-        while self.choice == "wait":
+        choice = lambda: self.choices.get(tool_call.title, self.choice)
+        while choice() == "wait":
             await asyncio.sleep(0.01)
-        if self.choice == "cancelled":
+        if choice() == "cancelled":
             return schema.RequestPermissionResponse(outcome=schema.DeniedOutcome(outcome="cancelled"))
-        (option,) = [option for option in options if option.kind == self.choice][:1]
+        (option,) = [option for option in options if option.kind == choice()][:1]
         outcome = schema.AllowedOutcome(outcome="selected", option_id=option.option_id)
         return schema.RequestPermissionResponse(outcome=outcome)
 
@@ -60,9 +68,19 @@ class Editor:
             )
         )
 
-    async def new_session(self, **more):
-        made = await self.connection.new_session(cwd=str(self.folder), mcp_servers=[], **more)
+    async def new_session(self, mcp_servers=(), **more):
+        made = await self.connection.new_session(cwd=str(self.folder), mcp_servers=list(mcp_servers), **more)
         return made.session_id
+
+    async def load(self, session, mcp_servers=()):
+        """Loads a session into an empty window."""
+        self.window.updates.clear()
+        folder = str(self.folder)
+        await self.connection.load_session(session_id=session, cwd=folder, mcp_servers=list(mcp_servers))
+
+    async def request(self, method, **params):
+        """Sends a request that the client has no method for."""
+        return await asyncio.wait_for(self.connection._conn.send_request(method, params), TIMEOUT)
 
     async def prompt(self, session, *blocks):
         blocks = [acp.text_block(block) if isinstance(block, str) else block for block in blocks]
@@ -97,6 +115,15 @@ class Editor:
         return value
 
 
+def with_provider(provider):
+    """Variables of an agent whose model is a mock of the Messages API."""
+    return {
+        "ANTHROPIC_BASE_URL": provider.url,
+        "ANTHROPIC_API_KEY": "sk-ant-nothing",
+        "ANTHROPIC_MODEL": "claude-sonnet-5",
+    }
+
+
 @contextlib.asynccontextmanager
 async def open_editor(harness, *replies, pace_ms=0, capabilities=None, **variables):
     """Starts `whimbrel acp` with a scripted model, and closes its input at the end, as an editor does."""
@@ -104,7 +131,12 @@ async def open_editor(harness, *replies, pace_ms=0, capabilities=None, **variabl
     window = EditorWindow()
     command = (str(harness.engine), "acp")
     spawned = acp.spawn_agent_process(
-        window, *command, env=env, cwd=harness.workspace, transport_kwargs={"limit": MAX_LINE}
+        window,
+        *command,
+        env=env,
+        cwd=harness.workspace,
+        transport_kwargs={"limit": MAX_LINE},
+        use_unstable_protocol=True,
     )
     async with spawned as (connection, process):
         editor = Editor(connection, process, window, harness.workspace)

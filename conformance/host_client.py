@@ -20,8 +20,10 @@ READY_KEYS = {"type", "url", "login", "data", "pid"}
 class Host:
     """A running host, with the bearer key of its owner."""
 
-    def __init__(self, harness, *arguments, model=None, limits=None):
+    def __init__(self, harness, *arguments, model=None, limits=None, environment=None):
         self.harness = harness
+        # Variables besides those of the harness.
+        self.environment = {**harness.env(), **(environment or {})}
         self.data, self.token_file = harness.root / "data", harness.root / "key"
         self.arguments = [str(argument) for argument in arguments]
         if model:
@@ -42,7 +44,7 @@ class Host:
         words = self.command("--json", "--listen", "127.0.0.1:0", "--token-file", str(self.token_file))
         words += ["--root", str(self.harness.workspace), "--drain", "2s", *self.arguments]
         self.process = subprocess.Popen(
-            words, cwd=self.harness.workspace, env=self.harness.env(), stdout=subprocess.PIPE, stderr=subprocess.PIPE, text=True
+            words, cwd=self.harness.workspace, env=self.environment, stdout=subprocess.PIPE, stderr=subprocess.PIPE, text=True
         )
         line = self.process.stdout.readline()
         if not line:

@@ -17,8 +17,9 @@ class Reply:
 
     blocks: list
     usage: dict = field(default_factory=lambda: dict(USAGE))
-    # The reply stops before its last events until this event is set.
+    # The reply stops before its first event of the type `gated` until this event is set.
     gate: threading.Event | None = None
+    gated: str = "message_delta"
 
 
 class MockProvider:
@@ -94,14 +95,14 @@ class _Handler(BaseHTTPRequestHandler):
         self.send_header("request-id", f"req_{number}")
         self.end_headers()
         for event in _stream_events(model, number, reply):
+            if reply.gate and event["type"] == reply.gated:
+                assert reply.gate.wait(TIMEOUT), "the reply was held back for too long"
             if event["type"] == "message_delta":
                 self._finish(model, reply)
             self.wfile.write(f"event: {event['type']}\ndata: {json.dumps(event)}\n\n".encode())
 
     def _finish(self, model, reply):
-        """Waits for the gate and notes the tokens, before the event that reports them."""
-        if reply.gate:
-            assert reply.gate.wait(TIMEOUT), "the reply was held back for too long"
+        """Notes the tokens, before the event that reports them."""
         with self.provider.lock:
             self.provider.reported.append((model, reply.usage))
 

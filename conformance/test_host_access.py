@@ -203,3 +203,47 @@ def test_page_has_a_strict_policy_and_no_foreign_request(host):
         status, headers, _ = host.request("GET", file, key=False)
         assert (status, "immutable" in headers["cache-control"]) == (200, True), file
     assert host.request("GET", "/app/other/page.js", key=False)[0] == 404
+
+
+def test_every_error_has_the_same_form(host):
+    session = host.create()
+    for method, path in [("GET", f"/v1/sessions/{session}/events/many"), ("GET", "/v1/ws"), ("GET", f"/v1/nexia?session={session}"),
+                         ("GET", "/v1/nexia"), ("PUT", "/v1/sessions"), ("DELETE", "/healthz"), ("GET", "/v1/nothing"),
+                         ("GET", "/v1/sessions/%ff"), ("POST", "/inbox")]:
+        status, code = host.fails(method, path)
+        assert (status, code) in [(400, "bad_request"), (404, "not_found")], (method, path)
+
+
+def test_contract_names_parameters_and_answers(host):
+    document = host.call("GET", "/v1/openapi.json")
+    events = document["paths"]["/v1/sessions/{id}/events"]["get"]
+    found = {parameter["name"]: (parameter["in"], parameter["schema"]["type"]) for parameter in events["parameters"]}
+    assert found == {"id": ("path", "string"), "after": ("query", "integer"), "before": ("query", "integer"),
+                     "limit": ("query", "integer"), "wait": ("query", "number")}
+    assert events["responses"]["200"]["content"]["application/json"]["schema"] == {"$ref": "#/components/schemas/Events"}
+    code = document["components"]["schemas"]["Error"]["properties"]["error"]["properties"]["code"]
+    assert {"key_reused", "wrong_host", "store_unavailable"} <= set(code["enum"])
+
+
+def test_configuration_has_all_members_and_no_others(harness):
+    limits = {"idle_s": 300, "no_progress_s": 1800, "retry_s": 5, "retries": 5, "bypass_s": 3600, "drain_s": 30, "beat_s": 15,
+              "code_s": 600, "lease_s": 15}
+    config = harness.root / "config.json"
+    config.write_text(json.dumps({"turns": 8, "roots": [str(harness.workspace)], "limits": limits, "notify": {}}))
+    host = Host(harness, "--config", config)
+    assert host.stop() == 0
+    for wrong in ({"limits": {"speed": 1}}, {"colour": "red"}):
+        config.write_text(json.dumps(wrong))
+        with pytest.raises(AssertionError, match="unknown field"):
+            host.start()
+        assert host.process.returncode == 2
+
+
+def test_metrics_count_turns_by_outcome_and_cause(host):
+    session = host.create("hi")
+    host.wait_for_state(session, "resting")
+    lines = host.request("GET", "/metrics")[2].decode().splitlines()
+    assert 'whimbrel_turns_total{outcome="done",cause="message"} 1' in lines
+    assert 'whimbrel_turns_total{outcome="failed",cause="background"} 0' in lines
+    assert "whimbrel_first_request_seconds_count 1" in lines
+    assert "whimbrel_lease_losses_total 0" in lines

@@ -1,6 +1,7 @@
 """Requests to people: permissions, questions, plans; answered once, from anywhere."""
 
 import json
+from pathlib import Path
 
 import pytest
 
@@ -126,6 +127,37 @@ def test_scope_project_needs_trust_and_writes_the_rule(host):
     assert host.call("GET", f"/v1/requests?session={again}")["requests"] == []
 
 
+def test_rule_of_a_project_is_removed(host):
+    host = host(touch("made"), "Done.", touch("made"), "Done.")
+    host.call("PUT", "/v1/folders/trust", {"folder": str(host.harness.workspace), "trusted": True})
+    session, request = ask(host)
+    host.answer(request, "allow", scope="project")
+    host.wait_for_state(session, "resting")
+    rules = lambda: host.call("POST", f"/v1/sessions/{session}/control", {"subtype": "list_permission_rules"})["state"]["rules"]
+    listed = [{name: rule[name] for name in ("source", "behavior", "rule")} for rule in rules()]
+    assert listed == [{"source": "projectSettings", "behavior": "allow", "rule": "Bash(touch made)"}]
+    path = f"/v1/sessions/{session}/permission-rules"
+    assert host.fails("DELETE", path, {**listed[0], "source": "policySettings"}) == (400, "bad_request")
+    assert host.request("DELETE", path, listed[0])[0] == 204
+    assert rules() == []
+    settings = json.loads((host.harness.workspace / ".claude" / "settings.json").read_text())
+    assert settings.get("permissions", {}).get("allow", []) == []
+    _, again = ask(host)
+    host.answer(again, "deny")
+    assert "remove_rule" in [entry["what"] for entry in host.call("GET", "/v1/audit")["audit"]]
+
+
+def test_trust_shows_what_it_adds(host, harness):
+    settings = harness.workspace / ".claude" / "settings.json"
+    settings.parent.mkdir()
+    hook = {"type": "command", "command": "beep"}
+    settings.write_text(json.dumps({"hooks": {"Stop": [{"hooks": [hook]}]}, "permissions": {"allow": ["Bash(ls)"]}}))
+    host = host("x")
+    trust = host.call("GET", f"/v1/folders/trust?folder={harness.workspace}")
+    assert (trust["trusted"], trust["adds"]["hooks"], trust["adds"]["allow"]) == (False, ["Stop: beep"], ["Bash(ls)"])
+    assert host.fails("GET", "/v1/folders/trust?folder=/") == (403, "outside_roots")
+
+
 def test_untrusted_folder_runs_no_hook(host, harness):
     settings = harness.workspace / ".claude" / "settings.json"
     settings.parent.mkdir()
@@ -175,6 +207,67 @@ def test_plan_is_approved_with_the_next_mode(host):
     host.wait_for_state(session, "resting")
     assert host.session(session)["mode"] == "acceptEdits"
     assert "more detail" in json.dumps(tool_results(host, session))
+
+
+def test_approved_plan_without_a_mode_ends_plan_mode(host):
+    host = host(tool_call("ExitPlanMode", plan="1. touch made"), "Working.")
+    session, request = ask(host, mode="plan")
+    host.answer(request, "allow")
+    host.wait_for_state(session, "resting")
+    assert host.session(session)["mode"] == "default"
+    modes = [event["frame"]["mode"] for event in host.events(session) if is_host(event["frame"], "settings")]
+    assert modes == ["default"]
+
+
+def test_mode_of_the_engine_is_an_event(host):
+    host = host(tool_call("EnterPlanMode"), "Planning.")
+    session = host.create("plan it")
+    settings = host.wait_for(session, lambda frame: is_host(frame, "settings"))["frame"]
+    assert (settings["mode"], settings["by"]) == ("plan", None)
+    host.wait_for_state(session, "resting")
+    assert host.session(session)["mode"] == "plan"
+
+
+def test_mode_of_an_answer_is_one_event_of_the_person(host):
+    host = host(tool_call("ExitPlanMode", plan="1. touch made"), "Working.")
+    session, request = ask(host, mode="plan")
+    host.answer(request, "allow", mode="acceptEdits")
+    host.wait_for_state(session, "resting")
+    settings = [event["frame"] for event in host.events(session) if is_host(event["frame"], "settings")]
+    assert [frame["mode"] for frame in settings] == ["acceptEdits"]
+    assert settings[0]["by"]["name"] == host.call("GET", "/v1/me")["person"]["name"]
+
+
+def test_note_of_an_allowed_call_reaches_the_agent(host):
+    host = host(touch("made"), "I see.")
+    session, request = ask(host)
+    host.answer(request, "allow", message="and then stop")
+    host.wait_for_state(session, "resting")
+    assert (host.harness.workspace / "made").exists()
+    frames = [event["frame"] for event in host.events(session)]
+    prompts = [frame["message"]["content"] for frame in frames if frame["type"] == "user"]
+    assert "and then stop" in json.dumps(prompts)
+    assert [frame["type"] for frame in frames].count("result") == 1
+
+
+def test_trust_of_another_folder_closes_no_session(host, harness):
+    (harness.workspace / "other").mkdir()
+    host = host("Hello.")
+    session = host.create("hi")
+    host.wait_for_state(session, "resting")
+    transcript = next(harness.home.glob(f".claude/projects/*/{session}.jsonl"))
+    assert is_locked(transcript)
+    host.call("PUT", "/v1/folders/trust", {"folder": str(harness.workspace / "other"), "trusted": True})
+    host.session(session)
+    assert is_locked(transcript)
+    host.call("PUT", "/v1/folders/trust", {"folder": str(harness.workspace), "trusted": True})
+    wait_until(lambda: not is_locked(transcript), "the end of the engine's session")
+
+
+def is_locked(path):
+    """Whether a process holds a lock of the file."""
+    inode = f":{path.stat().st_ino} "
+    return any(inode in line for line in Path("/proc/locks").read_text().splitlines())
 
 
 def test_inbox_has_requests_of_all_sessions_oldest_first(host):

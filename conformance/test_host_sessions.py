@@ -1,13 +1,16 @@
 """Sessions of `whimbrel serve` over HTTP: events, messages, control requests, fork, rewind, export."""
 
 import json
+import os
+import re
 import subprocess
+import threading
 from pathlib import Path
 
 import pytest
 
 from harness import tool_call, wait_until
-from host_client import Host, is_host, kinds, new_key
+from host_client import Host, is_host, kinds, new_key, quote
 
 
 @pytest.fixture
@@ -16,7 +19,8 @@ def host(harness):
     started = []
 
     def start(*replies, pace_ms=0, **more):
-        started.append(Host(harness, model=harness.write_script(*replies, pace_ms=pace_ms), **more))
+        model = harness.write_script(*replies, pace_ms=pace_ms) if replies else None
+        started.append(Host(harness, model=model, **more))
         return started[-1]
 
     yield start
@@ -59,6 +63,25 @@ def test_same_key_is_the_same_session(host):
     first = host.call("POST", "/v1/sessions", body, status=201)
     assert host.call("POST", "/v1/sessions", body, status=200)["id"] == first["id"]
     assert host.fails("POST", "/v1/sessions", {**body, "title": "t"}) == (409, "key_reused")
+
+
+def test_same_key_at_once_makes_one_session(host):
+    host = host(*["One."] * 8)
+    body = {"folder": str(host.harness.workspace), "key": "k", "message": {"key": "m", "text": "hi"}}
+    replies, barrier = [], threading.Barrier(8)
+
+    def create():
+        barrier.wait()
+        replies.append(host.request("POST", "/v1/sessions", body))
+
+    threads = [threading.Thread(target=create) for _ in range(8)]
+    [thread.start() for thread in threads]
+    [thread.join() for thread in threads]
+    assert sorted(status for status, _, _ in replies) == [200] * 7 + [201]
+    assert len({json.loads(text)["id"] for _, _, text in replies}) == 1
+    session = json.loads(replies[0][2])["id"]
+    host.wait_for_state(session, "resting")
+    assert kinds(host.events(session)).count("host/queued") == 1
 
 
 def test_held_answer_has_the_next_event(host):
@@ -169,6 +192,7 @@ def test_rewind_restores_files_and_undo_brings_them_back(host):
     plan = host.call("POST", f"/v1/sessions/{session}/rewind", {**rewind, "dry_run": True})
     assert made.exists() and [file["path"] for file in plan["files"]] == [str(made)]
     done = host.call("POST", f"/v1/sessions/{session}/rewind", rewind)
+    assert [file["change"] for file in done["files"]] == ["removed"]
     assert not made.exists() and done["session"]["id"] == session
     host.call("POST", f"/v1/sessions/{session}/rewind", {**rewind, "to": done["undo"]})
     assert made.read_text() == "new"
@@ -195,6 +219,55 @@ def test_deleted_session_leaves_nothing(host):
     assert host.request("DELETE", f"/v1/sessions/{session}")[0] == 204
     assert transcripts() == [] and host.call("GET", "/v1/sessions")["sessions"] == []
     assert host.fails("GET", f"/v1/sessions/{session}") == (404, "not_found")
+
+
+def test_deleted_session_leaves_no_files_and_closes_its_cards(host):
+    host = host(tool_call("Bash", command="touch made"), "Done.")
+    note = host.call("POST", "/v1/uploads?name=note.txt", raw=b"hello", status=201)
+    session = host.create()
+    host.send(session, "go", uploads=[note["id"]])
+    request = host.wait_for_request(session)
+    socket = host.socket()
+    try:
+        socket.call("watch", what="requests")
+        assert host.request("DELETE", f"/v1/sessions/{session}")[0] == 204
+        closed = socket.next(lambda message: message["op"] == "request")["request"]
+        assert (closed["id"], closed["state"]) == (request["id"], "withdrawn")
+    finally:
+        socket.close()
+    left = [path for folder in ("uploads", "attachments") for path in (host.data / folder).glob("*")]
+    assert left == []
+    metrics = host.request("GET", "/metrics")[2].decode()
+    assert "whimbrel_requests_open 0" in metrics.splitlines()
+
+
+def test_agent_reads_attachments_without_asking(host, provider):
+    def respond(request):
+        """Reads the file that the last message names, then is done."""
+        text = json.dumps(request["messages"][-1]["content"])
+        path = re.search(r"- (/[^\\\"]+note.txt)", text)
+        if path and "tool_result" not in text:
+            return [{"type": "tool_use", "name": "Read", "input": {"file_path": path.group(1)}}]
+        return "Done."
+
+    provider.respond = respond
+    host = host(environment={name: os.environ[name] for name in ("ANTHROPIC_BASE_URL", "ANTHROPIC_API_KEY")})
+    session = host.create("hello")
+    host.wait_for_state(session, "resting")
+
+    def send_file(session, words):
+        note = host.call("POST", "/v1/uploads?name=note.txt", raw=words.encode(), status=201)
+        sent = host.send(session, "look", uploads=[note["id"]])
+        host.wait_for_state(session, "resting", after=sent["seq"])
+        assert words in json.dumps([event["frame"] for event in host.events(session)])
+
+    send_file(session, "sent to an open session")
+    fork = host.call("POST", f"/v1/sessions/{session}/fork", {"key": new_key()}, status=201)["id"]
+    texts = json.dumps([event["frame"] for event in host.events(session)])
+    path = re.search(r"- (/[^\\\"]+note.txt)", texts).group(1)
+    sent = host.send(fork, f"again\n- {path}")
+    host.wait_for_state(fork, "resting", after=sent["seq"])
+    assert host.call("GET", "/v1/requests?limit=200")["requests"] == []
 
 
 def test_titles_archive_and_search(host):
@@ -229,6 +302,38 @@ def test_uploads_become_blocks_or_files(host):
     path = content[0]["text"].rsplit("- ", 1)[1]
     assert Path(path).read_text() == "hello"
     assert host.fails("POST", "/v1/uploads?name=x", raw=b"x" * (33 * 1024 * 1024)) == (413, "too_large")
+
+
+def test_export_of_a_session_that_was_never_opened(host, harness):
+    model = harness.write_script("From the terminal.")
+    words = [harness.engine, "-p", "hello from there", "--model", model]
+    assert subprocess.run(words, cwd=harness.workspace, env=harness.env(), capture_output=True).returncode == 0
+    host = host("x")
+    session = host.call("GET", "/v1/sessions")["sessions"][0]["id"]
+    _, _, text = host.request("GET", f"/v1/sessions/{session}/export?format=md")
+    assert "From the terminal." in text.decode()
+
+
+def test_events_of_the_terminal_appear_with_each_list(host, harness):
+    host = host("Hello.", limits={"idle_s": 0})
+    session = host.create("hi")
+    host.wait_for_state(session, "resting")
+    words = [harness.engine, "-p", "from there", "--resume", session, "--model", harness.write_script("From the terminal.")]
+    run = lambda: subprocess.run(words, cwd=harness.workspace, env=harness.env(), capture_output=True).returncode == 0
+    wait_until(run, "the release of the session")
+    host.call("GET", "/v1/sessions")
+    assert "From the terminal." in json.dumps([event["frame"] for event in host.events(session)])
+    assert kinds(host.events(session)).count("host/recovered") == 1
+
+
+def test_search_needs_all_words_in_any_case(host):
+    host = host("One.", "Two.")
+    for text in ("Ärger mit Bäumen", "Ärger im Wald"):
+        host.wait_for_state(host.create(text), "resting")
+    search = lambda words: [one["title"] for one in host.call("GET", f"/v1/sessions?words={quote(words)}")["sessions"]]
+    assert search("ÄRGER bäumen") == ["Ärger mit Bäumen"]
+    assert sorted(search("ärger")) == ["Ärger im Wald", "Ärger mit Bäumen"]
+    assert search("ärger meer") == []
 
 
 def test_usage_adds_up(host):

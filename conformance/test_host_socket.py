@@ -1,14 +1,17 @@
 """The WebSocket of `whimbrel serve`, and the one with Nexia's names."""
 
 import json
+import os
 import random
 import threading
+from socket import create_connection
 
 import pytest
 from websockets.exceptions import InvalidStatus
 
 from harness import tool_call
 from host_client import Host, is_host, kinds, new_key
+from mock_provider import Reply
 
 
 @pytest.fixture
@@ -17,7 +20,8 @@ def host(harness):
     started = []
 
     def start(*replies, pace_ms=0, **more):
-        started.append(Host(harness, model=harness.write_script(*replies, pace_ms=pace_ms), **more))
+        model = harness.write_script(*replies, pace_ms=pace_ms) if replies else None
+        started.append(Host(harness, model=model, **more))
         return started[-1]
 
     yield start
@@ -76,11 +80,10 @@ def test_subscription_replays_and_goes_on_live(host, connect):
     assert "".join(deltas) == "Again."
 
 
-def test_late_subscriber_gets_what_was_streamed(harness, connect, provider):
+def test_late_subscriber_gets_what_was_streamed(host, connect, provider):
     text, gate = "word " * 60, threading.Event()
-    provider.replies = [Reply([text], gate=gate)]
-    environment = {name: os.environ[name] for name in ("ANTHROPIC_BASE_URL", "ANTHROPIC_API_KEY")}
-    host = Host(harness, environment=environment)
+    provider.replies = [Reply([text], gate=gate, gated="content_block_stop")]
+    host = host(environment={name: os.environ[name] for name in ("ANTHROPIC_BASE_URL", "ANTHROPIC_API_KEY")})
     session = host.create()
     first, second = connect(host), connect(host)
     first.call("subscribe", session=session, after=0)
@@ -91,11 +94,11 @@ def test_late_subscriber_gets_what_was_streamed(harness, connect, provider):
                   if message["op"] == "live" and message["frame"]["type"] == "stream_event"]
         return "".join(delta.get("text", "") for delta in deltas)
 
-    count = 0
-    while count < 20:
-        message = first.receive()
-        count += message["op"] == "live" and message["frame"]["type"] == "stream_event"
+    seen = list(first.waiting)
+    while text_of(seen) != text:
+        seen.append(first.receive())
     second.call("subscribe", session=session, after=0)
+    gate.set()
     assert text_of(second.waiting + until_resting(second)) == text
 
 
@@ -138,7 +141,7 @@ def test_events_survive_cut_connections(host, connect):
 def test_lists_are_watched(host, connect):
     host = host(tool_call("Bash", command="touch made"), "Done.")
     socket = connect(host)
-    assert socket.call("watch", what="sessions")["result"] == {"sessions": []}
+    assert socket.call("watch", what="sessions")["result"] == {"sessions": [], "next": None}
     assert socket.call("watch", what="requests")["result"] == {"requests": []}
     session = host.create("go")
     opened = socket.next(lambda message: message["op"] == "request")["request"]
@@ -229,3 +232,48 @@ def test_nexia_card_closes_when_answered_elsewhere(host, connect):
     host.answer(request, "deny")
     closed = socket.next(lambda message: message["type"] == "permission_closed")
     assert closed["permissionId"] == card["permissionId"] == request["id"]
+
+
+def test_socket_without_pongs_is_closed(host):
+    host = host("x", limits={"beat_s": 1})
+    address = host.url.removeprefix("http://")
+    name, port = address.rsplit(":", 1)
+    with create_connection((name, int(port)), timeout=30) as raw:
+        raw.sendall(
+            f"GET /v1/ws HTTP/1.1\r\nHost: {address}\r\nAuthorization: Bearer {host.key}\r\nUpgrade: websocket\r\n"
+            "Connection: Upgrade\r\nSec-WebSocket-Key: AAAAAAAAAAAAAAAAAAAAAA==\r\nSec-WebSocket-Version: 13\r\n"
+            "Sec-WebSocket-Protocol: whimbrel.1\r\n\r\n".encode()
+        )
+        received = b""
+        while part := raw.recv(65536):
+            received += part
+    assert received.endswith(b"\x88\x02" + (4408).to_bytes(2, "big"))
+    assert b"\x89\x00" in received
+
+
+def test_nexia_socket_says_why_it_is_closed(host, connect):
+    host = host("x")
+    session = host.create()
+    key = host.call("POST", "/v1/tokens", {"kind": "key", "name": "page"}, status=201)
+    revoked = connect(host, f"/v1/nexia?session={session}", headers={"Authorization": f"Bearer {key['secret']}"})
+    stopped = connect(host, f"/v1/nexia?session={session}")
+    assert host.request("DELETE", f"/v1/tokens/{key['id']}")[0] == 204
+    assert revoked.wait_for_close() == 4401
+    assert host.stop() == 0
+    assert stopped.wait_for_close() == 1001
+
+
+def test_operations_of_other_sessions_do_not_wait(host, connect):
+    host = host("One.")
+    first, second = host.create(), host.create()
+    socket = connect(host)
+    sends = [(number, socket.count + 1 + number) for number in range(5)]
+    for number, id in sends:
+        message = {"op": "send", "id": str(id), "session": first, "key": new_key(), "text": f"{number}"}
+        socket.connection.send(json.dumps(message))
+    socket.count += len(sends)
+    assert socket.call("subscribe", session=second)["ok"]
+    replies = [socket.next(lambda message: message["op"] == "reply") for _ in sends]
+    assert [reply["id"] for reply in replies] == [str(id) for _, id in sends]
+    seqs = [reply["result"]["seq"] for reply in replies]
+    assert seqs == sorted(seqs)

@@ -1,9 +1,10 @@
 // Signing in, and who is refused.
 
 import assert from 'node:assert/strict'
-import { readFileSync, readdirSync } from 'node:fs'
+import { mkdirSync, readFileSync, readdirSync, writeFileSync } from 'node:fs'
 import { join } from 'node:path'
-import { becomes, eventually, journey, log, see } from './harness.mjs'
+import { becomes, card, eventually, gone, journey, log, see, send } from './harness.mjs'
+import { call } from './model.mjs'
 
 journey('J-01 the link signs in and a first answer streams', { phone: true }, async world => {
   const gate = world.model.gate()
@@ -95,6 +96,35 @@ journey('J-02 strangers, other origins and other hosts are refused', {}, async w
   }
   assert.equal((await world.api('GET', '/v1/sessions')).sessions.length, 1)
   assert.doesNotMatch(world.log, /secret prompt/)
+})
+
+const HOOK = { hooks: { Stop: [{ hooks: [{ type: 'command', command: 'touch hooked.txt' }] }] }, permissions: { allow: ['Bash(ls:*)'] } }
+
+function ownSettings (world) {
+  mkdirSync(join(world.project, '.claude'))
+  writeFileSync(join(world.project, '.claude', 'settings.json'), JSON.stringify(HOOK))
+}
+
+journey('trust shows what it adds, is given and ended', { prepare: ownSettings }, async world => {
+  world.model.on('ask me', call('Bash', { command: 'touch asked.txt' }), 'Asked.')
+  const { id } = await world.session('ask me')
+  const page = await world.open(`/s/${id}`)
+  await see(card(page, 'Bash').getByText('adds 1 hook, 1 allow rule'))
+  const details = page.getByRole('complementary', { name: 'Details' })
+  await details.getByText('What trust adds').click()
+  for (const text of ['Stop: touch hooked.txt', 'Bash(ls:*)']) await see(details.getByText(text))
+  await card(page, 'Bash').getByRole('button', { name: 'Allow once' }).click()
+  await see(log(page).getByText('Asked.'))
+  await gone(page.getByRole('button', { name: 'Stop' }))
+  assert.equal(world.exists('hooked.txt'), false)
+  await details.getByRole('button', { name: 'Trust this folder' }).click()
+  await see(details.getByRole('button', { name: 'End trust' }))
+  await send(page, 'again')
+  await eventually(page, () => world.exists('hooked.txt'), 'the hook of the folder runs')
+  await gone(page.getByRole('button', { name: 'Stop' }))
+  await details.getByRole('button', { name: 'End trust' }).click()
+  await see(details.getByRole('button', { name: 'Trust this folder' }))
+  assert.equal((await world.api('GET', `/v1/sessions/${id}`)).trusted, false)
 })
 
 journey('a revoked device is signed out at once', {}, async world => {

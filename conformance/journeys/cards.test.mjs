@@ -59,7 +59,11 @@ journey('J-04 always allow shows its rule and holds where it says', {}, async wo
 
   await page.getByRole('link', { name: 'Settings' }).click()
   const row = page.getByRole('table', { name: 'Permission rules' }).getByRole('row').filter({ hasText: rule }).filter({ hasText: 'This project' })
-  await see(row)
+  await row.getByRole('button', { name: 'Remove' }).click()
+  await gone(row)
+  await eventually(page, () => !(settings().permissions?.allow ?? []).includes(rule), 'the rule has left the settings of the project')
+  const fourth = await world.session('again')
+  await world.until(fourth.id, frame => frame.type === 'control_request')
 })
 
 const QUESTIONS = [

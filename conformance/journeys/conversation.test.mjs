@@ -243,6 +243,16 @@ journey('J-20 a used budget is said clearly and the sums agree', { flags: ['--ma
   assert.ok(Math.abs(row.cost_usd - spent) < 1e-4, `${row.cost_usd} and ${spent}`)
   await page.getByRole('link', { name: 'Usage' }).click()
   await see(page.getByRole('table', { name: 'Usage' }).getByRole('row', { name: /^Sum/ }))
+
+  // With more to spend the session goes on.
+  world.expectedErrors = [/WebSocket|ERR_|Failed to load/]
+  await world.stopHost()
+  world.options = { ...world.options, flags: ['--max-budget-usd', '10'] }
+  await world.startHost()
+  await page.goto(`${world.url}/s/${id}`)
+  await send(page, 'go on with more')
+  const { frame: last } = await world.until(id, (frame, events) => frame.type === 'result' && events.filter(event => event.frame.type === 'result').length > results.length)
+  assert.deepEqual([last.subtype, last.is_error], ['success', false])
 })
 
 journey('J-21 files, commands, pictures and dropped files', { phone: true }, async world => {

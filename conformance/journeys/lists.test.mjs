@@ -1,6 +1,8 @@
 // Many sessions, long sessions, and a page of another program.
 
 import assert from 'node:assert/strict'
+import { spawn } from 'node:child_process'
+import { once } from 'node:events'
 import { mkdirSync, readFileSync, readdirSync, writeFileSync } from 'node:fs'
 import { join } from 'node:path'
 import { becomes, eventually, gone, journey, log, see, send } from './harness.mjs'
@@ -35,6 +37,15 @@ journey('J-17 two thousand sessions are searched and kept', { prepare: manySessi
   const page = await world.open('/')
   const list = page.getByRole('list', { name: 'Sessions' })
   await see(list.getByRole('listitem', { name: 'old work number 1999' }))
+  const oldest = list.getByRole('listitem', { name: 'old work number 1755' })
+  await becomes(page, () => list.getByRole('listitem').count(), 200)
+  await page.getByRole('button', { name: 'Show more' }).click()
+  await see(oldest)
+  await becomes(page, () => list.getByRole('listitem').count(), 250)
+  await page.getByRole('combobox', { name: 'Show sessions that are' }).selectOption('Interrupted')
+  await see(page.getByText('Nothing found.'))
+  await page.getByRole('combobox', { name: 'Show sessions that are' }).selectOption('In any state')
+  await see(oldest)
   await page.getByRole('searchbox', { name: 'Search sessions' }).fill('haystack')
   const found = list.getByRole('listitem', { name: 'the needle in the haystack' })
   await see(found)
@@ -57,6 +68,7 @@ journey('J-17 two thousand sessions are searched and kept', { prepare: manySessi
 
   await page.getByRole('link', { name: 'Sessions', exact: true }).click()
   await page.getByRole('searchbox', { name: 'Search sessions' }).fill('')
+  await see(row('old work number 1999'))
   await see(row('found needle'))
   await choose('found needle', 'Archive')
   await gone(row('found needle'))
@@ -115,4 +127,28 @@ journey('J-33 a page that knows only the names of Nexia works', {}, async world 
   assert.ok(messages.some(message => message.type === 'stream_event'))
   assert.equal(messages.at(-1).result, 'Nexia is content.')
   await eventually(page, () => world.exists('nexia.txt'), 'the command has run')
+})
+
+journey('the example page talks through its own server', {}, async world => {
+  world.model.on('example', call('Bash', { command: 'touch example.txt' }), 'The example is content.')
+  const { id } = await world.session(null)
+  const script = join(import.meta.dirname, '..', '..', 'examples', 'host', 'serve_page.py')
+  const server = spawn('python3', [script], { env: { PATH: process.env.PATH, WHIMBREL_HOST: world.url, WHIMBREL_KEY: world.token }, stdio: ['ignore', 'pipe', 'inherit'] })
+  try {
+    const [line] = await once(server.stdout, 'data')
+    // From here on the page of the example is ours, and the host is reached through its server alone.
+    world.url = String(line).trim().replace(/\/$/, '')
+    const page = await world.open(`/?session=${id}`, { signIn: false })
+    await page.getByRole('textbox', { name: 'Message' }).fill('example')
+    await page.getByRole('button', { name: 'Send' }).click()
+    await see(page.getByText('touch example.txt'))
+    await page.getByRole('button', { name: 'Allow' }).click()
+    await see(page.getByRole('log').getByText('The example is content.'))
+    assert.ok(world.exists('example.txt'))
+    await world.checkPages()
+    await page.close()
+  } finally {
+    server.kill()
+    await once(server, 'exit')
+  }
 })

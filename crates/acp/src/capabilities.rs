@@ -8,6 +8,7 @@ use agent_client_protocol::v1::schema::{
     SessionResumeCapabilities,
 };
 use serde_json::{Value, json};
+use whimbrel::wire::message::CommandExit;
 
 /// The method that adds a prompt to the running turn.
 pub(crate) const STEERING_METHOD: &str = "_session/steering";
@@ -68,8 +69,8 @@ impl TerminalOutput {
     }
 
     /// The field with the end of the command.
-    pub(crate) fn exit_meta(self, terminal: &str, exit_code: Option<u32>, signal: Option<&str>) -> Meta {
-        let exit = json!({"terminal_id": terminal, "exit_code": exit_code, "signal": signal});
+    pub(crate) fn exit_meta(self, terminal: &str, exit: &CommandExit) -> Meta {
+        let exit = json!({"terminal_id": terminal, "exit_code": exit.exit_code, "signal": exit.signal});
         Meta::from_iter([("terminal_exit".to_owned(), exit)])
     }
 }

@@ -1,7 +1,7 @@
 //! Opens sessions of the engine: options, environment and callbacks, as the terminal would have them.
 
 use std::path::{Path, PathBuf};
-use std::sync::{Mutex, PoisonError};
+use std::sync::{Arc, Mutex, PoisonError};
 
 use agent_client_protocol::Error;
 use agent_client_protocol::v1::schema::McpServer;
@@ -14,6 +14,7 @@ use whimbrel::{Agent, Engine, Environment, PermissionResult, Session};
 use crate::capabilities::ClientFeatures;
 use crate::config_options::BypassMode;
 use crate::elicitation;
+use crate::engines::SharedEngines;
 use crate::errors::{from_open_error, invalid_params};
 use crate::mcp_servers::to_configs;
 use crate::session::SessionEvent;
@@ -27,6 +28,12 @@ pub(crate) struct SessionPlace {
     pub(crate) cwd: PathBuf,
     pub(crate) directories: Vec<PathBuf>,
     pub(crate) servers: Vec<McpServer>,
+}
+
+/// A session, and the engine that it shares with others as long as it is open.
+pub(crate) struct OpenedSession {
+    pub(crate) session: Session,
+    pub(crate) engine: Arc<Engine>,
 }
 
 /// Whether a session is new.
@@ -64,7 +71,7 @@ impl SessionPlace {
 /// Opens sessions with the environment of this process. Sessions whose settings give the same variables share an engine.
 pub(crate) struct SessionOpener {
     environment: Environment,
-    engines: Mutex<Vec<(Environment, Engine)>>,
+    engines: Mutex<SharedEngines>,
 }
 
 impl SessionOpener {
@@ -97,11 +104,12 @@ impl SessionOpener {
         start: &Start,
         features: &ClientFeatures,
         events: mpsc::UnboundedSender<SessionEvent>,
-    ) -> Result<Session, Error> {
+    ) -> Result<OpenedSession, Error> {
         let agent = self.configure(place, start, features)?;
         let engine = self.engine_for(&agent)?;
-        let agent = with_callbacks(agent.engine(engine), events);
-        Session::open(&agent).await.map_err(|error| from_open_error(&error))
+        let agent = with_callbacks(agent.engine(Engine::clone(&engine)), events);
+        let session = Session::open(&agent).await.map_err(|error| from_open_error(&error))?;
+        Ok(OpenedSession { session, engine })
     }
 
     fn configure(
@@ -130,16 +138,11 @@ impl SessionOpener {
     }
 
     /// The engine for the variables of this process and, below them, of the settings.
-    fn engine_for(&self, agent: &Agent) -> Result<Engine, Error> {
+    fn engine_for(&self, agent: &Agent) -> Result<Arc<Engine>, Error> {
         let settings = agent.settings_environment().map_err(|error| from_open_error(&error))?;
         let environment: Environment = settings.iter().chain(self.environment.iter()).collect();
         let mut engines = self.engines.lock().unwrap_or_else(PoisonError::into_inner);
-        if let Some((_, engine)) = engines.iter().find(|(known, _)| *known == environment) {
-            return Ok(engine.clone());
-        }
-        let engine = environment.engine();
-        engines.push((environment, engine.clone()));
-        Ok(engine)
+        Ok(engines.get_or_create(environment))
     }
 }
 

@@ -24,18 +24,27 @@ struct BacklogState {
 }
 
 impl Backlog {
-    fn add(&self) {
+    /// Counts an update, then queues it: it may be written before `queue` returns. One that is not queued does not count.
+    fn count_queued<E>(&self, queue: impl FnOnce() -> Result<(), E>) {
         self.0.unwritten.fetch_add(1, Ordering::Relaxed);
+        if queue().is_err() {
+            self.subtract_one();
+        }
     }
 
     /// Records that a line was written.
     pub(crate) fn record_written(&self, line: &str) {
+        // Answers and requests are not counted.
         if is_update(line) {
-            let subtract = |count: usize| count.checked_sub(1);
-            // Replies are not counted, and there is nothing below zero.
-            let _ = self.0.unwritten.fetch_update(Ordering::Relaxed, Ordering::Relaxed, subtract);
-            self.0.written.notify_waiters();
+            self.subtract_one();
         }
+    }
+
+    fn subtract_one(&self) {
+        // Never below zero: an answer whose id is the name of the method looks like an update.
+        let subtract = |count: usize| count.checked_sub(1);
+        let _ = self.0.unwritten.fetch_update(Ordering::Relaxed, Ordering::Relaxed, subtract);
+        self.0.written.notify_waiters();
     }
 
     /// Waits until the editor has read enough.
@@ -77,9 +86,7 @@ impl Outbox {
     /// Queues an update. An editor that is gone needs none.
     pub(crate) fn send(&self, update: SessionUpdate) {
         let notification = SessionNotification::new(self.session.clone(), update);
-        if self.connection.send_notification(notification).is_ok() {
-            self.backlog.add();
-        }
+        self.backlog.count_queued(|| self.connection.send_notification(notification));
     }
 
     /// Queues several updates.
@@ -116,12 +123,25 @@ mod tests {
     #[test]
     fn full_backlog_has_room_again_when_lines_are_written() {
         let backlog = Backlog::default();
-        (0..MAX_UNWRITTEN).for_each(|_| backlog.add());
+        let queued = || Ok::<(), ()>(());
+        (0..MAX_UNWRITTEN).for_each(|_| backlog.count_queued(queued));
         let mut room = pin!(backlog.wait_for_room());
         assert_eq!(room.as_mut().now_or_never(), None);
         backlog.record_written(r#"{"jsonrpc":"2.0","id":1,"result":{}}"#);
         assert_eq!(room.as_mut().now_or_never(), None, "an answer is not counted");
         backlog.record_written(r#"{"jsonrpc":"2.0","method":"session/update","params":{}}"#);
         assert_eq!(room.now_or_never(), Some(()));
+    }
+
+    #[test]
+    fn update_that_is_written_at_once_is_counted_before() {
+        let backlog = Backlog::default();
+        backlog.count_queued(|| {
+            backlog.record_written(r#"{"jsonrpc":"2.0","method":"session/update","params":{}}"#);
+            Ok::<(), ()>(())
+        });
+        backlog.count_queued(|| Err(()));
+        backlog.record_written(r#"{"jsonrpc":"2.0","id":"session/update","result":{}}"#);
+        assert_eq!(backlog.0.unwritten.load(Ordering::Relaxed), 0);
     }
 }

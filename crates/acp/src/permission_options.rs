@@ -64,7 +64,7 @@ pub(crate) fn find_choice<'a>(choices: &'a [Choice], id: &str) -> Option<&'a Cho
     choices.iter().find(|choice| choice.id == id)
 }
 
-/// The choices of a request: once, always by each suggestion, no.
+/// The choices of a request: once, always by the engine's suggestions, no. A request that is dangerous begins with no.
 pub(crate) fn choices(request: &CanUseTool) -> Vec<Choice> {
     if request.tool_name == EXIT_PLAN_MODE {
         return plan_choices();
@@ -81,20 +81,37 @@ pub(crate) fn choices(request: &CanUseTool) -> Vec<Choice> {
         kind: PermissionOptionKind::RejectOnce,
         meaning: Meaning::Reject(REJECTED),
     };
-    let mut choices = vec![once];
-    if request.suppress_always_allow_rule != Some(true) {
-        let suggestions = request.permission_suggestions.iter().flatten().enumerate();
-        choices.extend(suggestions.filter_map(|(index, update)| {
-            Some(Choice {
-                id: format!("allow_always_{index}"),
-                name: suggestion_name(update)?,
-                kind: PermissionOptionKind::AllowAlways,
-                meaning: Meaning::Allow(vec![update.clone()]),
-            })
-        }));
+    let mut choices: Vec<Choice> = std::iter::once(once).chain(always_choice(request)).collect();
+    match request.default_to_no {
+        Some(true) => choices.insert(0, reject),
+        Some(false) | None => choices.push(reject),
     }
-    choices.push(reject);
     choices
+}
+
+/// The choice that prevents further questions. It takes all suggestions, because only together they allow the call.
+fn always_choice(request: &CanUseTool) -> Option<Choice> {
+    let suggestions = always_updates(request);
+    Some(Choice {
+        id: "allow_always".into(),
+        name: suggestions_name(suggestions)?,
+        kind: PermissionOptionKind::AllowAlways,
+        meaning: Meaning::Allow(suggestions.to_vec()),
+    })
+}
+
+/// The updates that together allow the call without asking; none if the engine suggests none, or "always" may not be
+/// offered.
+pub(crate) fn always_updates(request: &CanUseTool) -> &[PermissionUpdate] {
+    match request.suppress_always_allow_rule {
+        Some(true) => &[],
+        Some(false) | None => request.permission_suggestions.as_deref().unwrap_or_default(),
+    }
+}
+
+/// Whether an answer allows a call that needs these updates, too. A call that nothing would allow is never covered.
+pub(crate) fn is_covered(needed: &[PermissionUpdate], answered: &[PermissionUpdate]) -> bool {
+    !needed.is_empty() && needed.iter().all(|update| answered.contains(update))
 }
 
 fn plan_choices() -> Vec<Choice> {
@@ -119,19 +136,35 @@ fn plan_choices() -> Vec<Choice> {
     ]
 }
 
-/// Says what a suggestion allows and for how long; `None` if it cannot be said in a line.
-fn suggestion_name(update: &PermissionUpdate) -> Option<String> {
-    let scope = scope_name(update.destination());
+/// Says what suggestions allow together and for how long; `None` if one of them cannot be said in a line.
+fn suggestions_name(updates: &[PermissionUpdate]) -> Option<String> {
+    let mut parts: Vec<(String, &'static str)> = Vec::new();
+    for update in updates {
+        let (effect, scope) = (effect_name(update)?, scope_name(update.destination()));
+        match parts.last_mut() {
+            Some((effects, last)) if *last == scope => *effects = format!("{effects} and {effect}"),
+            _ => parts.push((effect, scope)),
+        }
+    }
+    let parts: Vec<String> = parts.iter().map(|(effects, scope)| format!("{effects} {scope}")).collect();
+    let text = parts.join(", and ");
+    let first = text.chars().next()?;
+    Some(first.to_uppercase().chain(text.chars().skip(1)).collect())
+}
+
+/// Says what one suggestion allows.
+fn effect_name(update: &PermissionUpdate) -> Option<String> {
     match update {
         PermissionUpdate::AddRules { rules, behavior: PermissionBehavior::Allow, .. } => {
             let names: Vec<String> = rules.iter().map(rule_name).collect();
-            (!names.is_empty()).then(|| format!("Always allow {} {scope}", names.join(" and ")))
+            (!names.is_empty()).then(|| format!("always allow {}", names.join(" and ")))
         }
         PermissionUpdate::SetMode { mode: PermissionMode::AcceptEdits, .. } => {
-            Some(format!("Accept all edits in the working directories {scope}"))
+            Some("accept all edits in the working directories".into())
         }
-        PermissionUpdate::AddDirectories { directories, .. } => (!directories.is_empty())
-            .then(|| format!("Allow access to {} {scope}", directories.join(" and "))),
+        PermissionUpdate::AddDirectories { directories, .. } => {
+            (!directories.is_empty()).then(|| format!("allow access to {}", directories.join(" and ")))
+        }
         _ => None,
     }
 }
@@ -173,13 +206,19 @@ mod tests {
         PermissionUpdate::AddRules { rules: vec![rule], behavior: PermissionBehavior::Allow, destination }
     }
 
+    fn add_directory(directory: &str) -> PermissionUpdate {
+        PermissionUpdate::AddDirectories {
+            directories: vec![directory.into()],
+            destination: Destination::Session,
+        }
+    }
+
+    fn set_mode(mode: PermissionMode) -> PermissionUpdate {
+        PermissionUpdate::SetMode { mode, destination: Destination::Session }
+    }
+
     #[test]
     fn suggestions_say_what_they_allow_and_for_how_long() {
-        let set_mode = |mode| PermissionUpdate::SetMode { mode, destination: Destination::Session };
-        let directories = PermissionUpdate::AddDirectories {
-            directories: vec!["/x".into()],
-            destination: Destination::Session,
-        };
         let deny = PermissionUpdate::AddRules {
             rules: vec![],
             behavior: PermissionBehavior::Deny,
@@ -210,7 +249,7 @@ mod tests {
                 add_rules("mcp__a__b", None, Destination::Session),
                 Some("Always allow all calls of a: b for this session"),
             ),
-            (directories, Some("Allow access to /x for this session")),
+            (add_directory("/x"), Some("Allow access to /x for this session")),
             (
                 set_mode(PermissionMode::AcceptEdits),
                 Some("Accept all edits in the working directories for this session"),
@@ -219,8 +258,69 @@ mod tests {
             (deny, None),
         ];
         for (update, expected) in rows {
-            assert_eq!(suggestion_name(&update).as_deref(), expected, "{update:?}");
+            assert_eq!(suggestions_name(std::slice::from_ref(&update)).as_deref(), expected, "{update:?}");
         }
+    }
+
+    #[test]
+    fn suggestions_that_belong_together_are_one_choice() {
+        let edit_outside = vec![set_mode(PermissionMode::AcceptEdits), add_directory("/x")];
+        let command = add_rules("Bash", Some("make:*"), Destination::LocalSettings);
+        let rows = [
+            (
+                edit_outside.clone(),
+                Some("Accept all edits in the working directories and allow access to /x for this session"),
+            ),
+            (
+                vec![command, add_directory("/x")],
+                Some(
+                    "Always allow commands that begin with `make` in this project, for me, \
+                     and allow access to /x for this session",
+                ),
+            ),
+            (vec![add_directory("/x"), set_mode(PermissionMode::BypassPermissions)], None),
+            (vec![], None),
+        ];
+        for (updates, expected) in rows {
+            assert_eq!(suggestions_name(&updates).as_deref(), expected, "{updates:?}");
+        }
+        let request = CanUseTool {
+            tool_name: "Write".into(),
+            permission_suggestions: Some(edit_outside.clone()),
+            ..CanUseTool::default()
+        };
+        let choices = choices(&request);
+        assert_eq!(choices.len(), 3);
+        assert_eq!(find_choice(&choices, "allow_always").unwrap().to_result(), allow(edit_outside));
+    }
+
+    #[test]
+    fn answer_covers_only_a_call_that_needs_no_more() {
+        let (edits, directory) = (set_mode(PermissionMode::AcceptEdits), add_directory("/x"));
+        let both = [edits.clone(), directory.clone()];
+        let rows: [(&str, &[PermissionUpdate], &[PermissionUpdate], bool); 5] = [
+            ("the same", &both, &both, true),
+            ("more than needed", &both[..1], &both, true),
+            ("a part of it", &both, &both[..1], false),
+            ("another", &both[1..], &both[..1], false),
+            ("a call that nothing allows", &[], &both, false),
+        ];
+        for (name, needed, answered, expected) in rows {
+            assert_eq!(is_covered(needed, answered), expected, "{name}");
+        }
+        let suppressed = CanUseTool {
+            permission_suggestions: Some(both.to_vec()),
+            suppress_always_allow_rule: Some(true),
+            ..CanUseTool::default()
+        };
+        assert_eq!(always_updates(&suppressed), [], "a call that may not be allowed for good");
+    }
+
+    #[test]
+    fn dangerous_call_begins_with_no() {
+        let request = CanUseTool { default_to_no: Some(true), ..CanUseTool::default() };
+        let kinds: Vec<_> = choices(&request).iter().map(|choice| choice.kind).collect();
+        assert_eq!(kinds, [PermissionOptionKind::RejectOnce, PermissionOptionKind::AllowOnce]);
     }
 
     #[test]
@@ -235,7 +335,7 @@ mod tests {
         let kinds: Vec<_> = choices.iter().map(|choice| choice.kind).collect();
         use PermissionOptionKind::{AllowAlways, AllowOnce, RejectOnce};
         assert_eq!(kinds, [AllowOnce, AllowAlways, RejectOnce]);
-        let always = find_choice(&choices, "allow_always_0").unwrap();
+        let always = find_choice(&choices, "allow_always").unwrap();
         assert_eq!(always.to_result(), allow(vec![update]));
         assert_eq!(find_choice(&choices, "reject").unwrap().to_result(), PermissionResult::deny(REJECTED));
         assert_eq!(find_choice(&choices, "other"), None);

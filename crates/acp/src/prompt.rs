@@ -6,10 +6,13 @@ use agent_client_protocol::v1::schema::{
 };
 use whimbrel::wire::content::{Block, Content, Source};
 
-use crate::errors::invalid_params;
+use crate::errors::{invalid_params, invalid_request};
 
 /// Tag around the text of a file that the editor sends along.
 pub(crate) const CONTEXT_TAG: &str = "<context ref=\"";
+
+/// The command that editors do not get: it goes on with another session, of which the editor does not know the id.
+pub(crate) const HIDDEN_COMMAND: &str = "clear";
 
 /// Converts the blocks of a prompt.
 pub(crate) fn to_content(blocks: Vec<ContentBlock>) -> Result<Content, Error> {
@@ -17,22 +20,45 @@ pub(crate) fn to_content(blocks: Vec<ContentBlock>) -> Result<Content, Error> {
         return Err(invalid_params("the prompt is empty"));
     }
     let mut converted: Vec<Block> = Vec::with_capacity(blocks.len());
+    let mut first_typed = None;
+    let mut is_last_typed = false;
     for block in blocks {
-        let block = to_block(block)?;
-        // A link in the middle of a sentence stays in it.
-        match (&block, converted.last_mut()) {
+        let is_typed = matches!(block, ContentBlock::Text(_) | ContentBlock::ResourceLink(_));
+        match (to_block(block)?, converted.last_mut()) {
+            // A link in the middle of a sentence stays in it.
             (Block::Text { text, .. }, Some(Block::Text { text: before, .. }))
-                if !text.starts_with(CONTEXT_TAG) =>
+                if is_typed && is_last_typed =>
             {
-                before.push_str(text);
+                before.push_str(&text);
             }
-            _ => converted.push(block),
+            (block, _) => {
+                if is_typed {
+                    first_typed.get_or_insert(converted.len());
+                }
+                converted.push(block);
+            }
         }
+        is_last_typed = is_typed;
     }
-    if let Some(Block::Text { text, .. }) = converted.first_mut() {
-        *text = translate_mcp_command(text);
+    if let Some(index) = first_typed {
+        prepare_command(&mut converted[..=index])?;
     }
     Ok(Content::Blocks(converted))
+}
+
+/// Lets the engine recognize a command in the last of these blocks, which the user typed: it looks at the beginning of
+/// the prompt only.
+fn prepare_command(blocks: &mut [Block]) -> Result<(), Error> {
+    let Some(Block::Text { text, .. }) = blocks.last_mut() else { return Ok(()) };
+    let Some(command) = text.trim_start().strip_prefix('/') else { return Ok(()) };
+    if command.split_whitespace().next() == Some(HIDDEN_COMMAND) {
+        return Err(invalid_request(format!(
+            "/{HIDDEN_COMMAND} does not work in an editor, where a thread is one session: begin a new thread"
+        )));
+    }
+    *text = translate_mcp_command(text.trim_start());
+    blocks.rotate_right(1);
+    Ok(())
 }
 
 fn to_block(block: ContentBlock) -> Result<Block, Error> {
@@ -150,7 +176,34 @@ mod tests {
                 resource(json!({"uri": "a.zip", "mimeType": "application/zip", "blob": "eA=="})),
                 text("[The attachment a.zip has a type that cannot be read: application/zip]"),
             ),
+            (
+                "text behind a file",
+                json!([
+                    {"type": "resource", "resource": {"uri": "file:///w/a", "text": "x"}},
+                    {"type": "text", "text": "explain "},
+                    {"type": "resource_link", "uri": "file:///w/b", "name": "b"},
+                    {"type": "resource", "resource": {"uri": "file:///w/c", "text": "y"}},
+                    {"type": "text", "text": "!"},
+                ]),
+                json!([
+                    {"type": "text", "text": "<context ref=\"file:///w/a\">\nx\n</context>"},
+                    {"type": "text", "text": "explain [b](/w/b)"},
+                    {"type": "text", "text": "<context ref=\"file:///w/c\">\ny\n</context>"},
+                    {"type": "text", "text": "!"},
+                ]),
+            ),
             ("prompt of a server", text("/mcp:git:review 7"), text("/mcp__git__review 7")),
+            (
+                "command behind a picture",
+                json!([
+                    {"type": "image", "mimeType": "image/png", "data": "eA=="},
+                    {"type": "text", "text": " /mcp:git:review 7"},
+                ]),
+                json!([
+                    {"type": "text", "text": "/mcp__git__review 7"},
+                    {"type": "image", "source": {"type": "base64", "media_type": "image/png", "data": "eA=="}},
+                ]),
+            ),
         ];
         for (name, blocks, expected) in rows {
             assert_eq!(convert(blocks), expected, "{name}");
@@ -158,9 +211,16 @@ mod tests {
     }
 
     #[test]
-    fn empty_prompt_and_audio_are_rejected() {
-        assert!(to_content(Vec::new()).is_err());
-        let audio = json!([{"type": "audio", "mimeType": "audio/wav", "data": ""}]);
-        assert!(to_content(serde_json::from_value(audio).unwrap()).is_err());
+    fn unusable_prompts_are_rejected() {
+        let rows = [
+            ("empty", json!([])),
+            ("audio", json!([{"type": "audio", "mimeType": "audio/wav", "data": ""}])),
+            ("command that is not offered", json!([{"type": "text", "text": " /clear now"}])),
+        ];
+        for (name, blocks) in rows {
+            assert!(to_content(serde_json::from_value(blocks).unwrap()).is_err(), "{name}");
+        }
+        let other = json!([{"type": "text", "text": "/clearer"}]);
+        assert!(to_content(serde_json::from_value(other).unwrap()).is_ok());
     }
 }

@@ -9,10 +9,12 @@ use serde::Deserialize;
 use serde_json::Value;
 use whimbrel::store::Message;
 use whimbrel::wire::content::{Block, Content, ResultContent, Source, Usage};
+use whimbrel::wire::message::CommandExit;
 
 use crate::prompt::CONTEXT_TAG;
+use crate::stored_conversation::StoredConversation;
 use crate::translate::result::{RawResult, without_reminders};
-use crate::translate::{Translator, text_chunk};
+use crate::translate::{StreamedReply, Translator, text_chunk};
 
 /// Beginnings of texts that the engine wrote in place of the user.
 const ENGINE_TEXTS: [&str; 5] = [
@@ -28,34 +30,135 @@ struct StoredResult<'a> {
     structured: Option<&'a Value>,
     for_model: Option<ResultContent>,
     is_error: bool,
+    exit: Option<&'a CommandExit>,
 }
 
 impl StoredResult<'_> {
     fn as_raw(&self) -> RawResult<'_> {
-        RawResult { structured: self.structured, for_model: self.for_model.as_ref(), is_error: self.is_error }
+        RawResult {
+            structured: self.structured,
+            for_model: self.for_model.as_ref(),
+            is_error: self.is_error,
+            exit: self.exit,
+        }
     }
 }
 
-/// Updates for all messages. The translator then knows the plan.
-pub(crate) fn replay(translator: &mut Translator, messages: &[Message]) -> Vec<SessionUpdate> {
-    let results = stored_results(messages);
-    let mut updates = Vec::new();
-    for message in messages {
-        let blocks = blocks_of(message);
-        match message.kind.as_str() {
-            "user" => updates.extend(blocks.into_iter().filter_map(|block| user_chunk(block, &message.uuid))),
-            _ => {
-                let reply_id = message.message["id"].as_str();
-                if let Ok(usage) = Usage::deserialize(&message.message["usage"]) {
-                    translator.set_usage(&usage);
-                }
-                for block in blocks {
-                    replay_reply_block(translator, block, reply_id, &results, &mut updates);
+/// Whether the replayed session works meanwhile.
+#[derive(Clone, Copy)]
+pub(crate) enum Liveness<'a> {
+    /// It has just been opened: what has no result will get none.
+    Opened,
+    /// It is open: what its translator still follows goes on.
+    Running(&'a Translator),
+}
+
+impl<'a> Liveness<'a> {
+    fn translator(self) -> Option<&'a Translator> {
+        match self {
+            Self::Opened => None,
+            Self::Running(translator) => Some(translator),
+        }
+    }
+}
+
+/// Updates for a whole session. The translator has to be a new one; it then knows plan and usage.
+pub(crate) fn replay(
+    translator: &mut Translator,
+    stored: &StoredConversation,
+    liveness: Liveness<'_>,
+) -> Vec<SessionUpdate> {
+    let mut replay = Replay { translator, stored, liveness, updates: Vec::new() };
+    replay.add_conversation();
+    if let Liveness::Running(live) = liveness {
+        replay.updates.extend(live.calls.show_open_of_subagents());
+    }
+    replay.updates
+}
+
+/// The updates so far.
+struct Replay<'a> {
+    translator: &'a mut Translator,
+    stored: &'a StoredConversation,
+    liveness: Liveness<'a>,
+    updates: Vec<SessionUpdate>,
+}
+
+impl Replay<'_> {
+    fn add_conversation(&mut self) {
+        let messages = &self.stored.messages;
+        let results = stored_results(messages);
+        let mut streaming = self.liveness.translator().and_then(Translator::streaming_reply);
+        let streaming_id = streaming.map(|reply| reply.id.as_str());
+        for message in messages {
+            let blocks = blocks_of(message);
+            if message.kind == "user" {
+                let chunks = blocks.into_iter().filter_map(|block| user_chunk(block, &message.uuid));
+                self.updates.extend(chunks);
+                continue;
+            }
+            let reply_id = message.message["id"].as_str();
+            if let Ok(usage) = Usage::deserialize(&message.message["usage"]) {
+                self.translator.set_usage(&usage);
+            }
+            let is_streaming = reply_id.is_some() && reply_id == streaming_id;
+            if is_streaming && let Some(reply) = streaming.take() {
+                self.updates.extend(reply.updates());
+            }
+            for block in blocks {
+                match block {
+                    Block::ToolUse { id, name, input } => {
+                        self.add_call(&id, &name, &input, results.get(&id), None);
+                    }
+                    // The editor has to get it up to the delta that comes next.
+                    _ if is_streaming => {}
+                    block => self.updates.extend(reply_chunk(&block, reply_id)),
                 }
             }
         }
+        self.updates.extend(streaming.into_iter().flat_map(StreamedReply::updates));
     }
-    updates
+
+    /// Adds a call with its final state, or with its present state if it goes on, and the calls of the agent that it
+    /// started.
+    fn add_call(
+        &mut self,
+        id: &str,
+        tool: &str,
+        input: &Value,
+        result: Option<&StoredResult<'_>>,
+        parent: Option<&str>,
+    ) {
+        let live = self.liveness.translator().map(|live| &live.calls);
+        if let Some(live) = live.filter(|live| live.find(id).is_some()) {
+            // Calls of subagents follow at the end.
+            self.updates.extend(live.show_open(id).filter(|_| parent.is_none()));
+            return;
+        }
+        let call = self.translator.calls.complete_input(id, tool, input, parent);
+        let mut finished = match result {
+            Some(result) => self.translator.finish_call(id, result.as_raw()),
+            None => self.translator.calls.close(id).into_iter().collect(),
+        };
+        if !live.is_some_and(|live| live.is_background_command(id)) {
+            // The command has ended with the process that started it, or before.
+            finished.extend(self.translator.calls.finish_background_command(id));
+        }
+        self.updates.extend(join_call(call, finished));
+        if let Some(messages) = self.stored.subagents.get(id) {
+            self.add_subagent(messages, id);
+        }
+    }
+
+    /// Adds the calls of a subagent. Its text is not that of the session.
+    fn add_subagent(&mut self, messages: &[Message], parent: &str) {
+        let results = stored_results(messages);
+        for block in messages.iter().filter(|message| message.kind != "user").flat_map(blocks_of) {
+            if let Block::ToolUse { id, name, input } = block {
+                self.add_call(&id, &name, &input, results.get(&id), Some(parent));
+            }
+        }
+    }
 }
 
 /// The results of all calls, so that each call is shown with its final state.
@@ -66,7 +169,8 @@ fn stored_results(messages: &[Message]) -> HashMap<String, StoredResult<'_>> {
             if let Block::ToolResult { tool_use_id, content, is_error } = block {
                 let structured = message.tool_use_result.as_ref();
                 let is_error = is_error.unwrap_or(false);
-                let result = StoredResult { structured, for_model: content, is_error };
+                let exit = message.command_exit.as_ref();
+                let result = StoredResult { structured, for_model: content, is_error, exit };
                 results.insert(tool_use_id, result);
             }
         }
@@ -74,29 +178,15 @@ fn stored_results(messages: &[Message]) -> HashMap<String, StoredResult<'_>> {
     results
 }
 
-fn replay_reply_block(
-    translator: &mut Translator,
-    block: Block,
-    reply_id: Option<&str>,
-    results: &HashMap<String, StoredResult<'_>>,
-    updates: &mut Vec<SessionUpdate>,
-) {
+fn reply_chunk(block: &Block, reply_id: Option<&str>) -> Option<SessionUpdate> {
     match block {
         Block::Text { text, .. } if !text.trim().is_empty() => {
-            updates.push(SessionUpdate::AgentMessageChunk(text_chunk(&text, reply_id)));
+            Some(SessionUpdate::AgentMessageChunk(text_chunk(text, reply_id)))
         }
         Block::Thinking { thinking, .. } if !thinking.is_empty() => {
-            updates.push(SessionUpdate::AgentThoughtChunk(text_chunk(&thinking, reply_id)));
+            Some(SessionUpdate::AgentThoughtChunk(text_chunk(thinking, reply_id)))
         }
-        Block::ToolUse { id, name, input } => {
-            let call = translator.calls.complete_input(&id, &name, &input, None);
-            let finished = match results.get(&id) {
-                Some(result) => translator.finish_call(&id, result.as_raw()),
-                None => translator.calls.close_all(),
-            };
-            updates.extend(join_call(call, finished));
-        }
-        _ => {}
+        _ => None,
     }
 }
 
@@ -159,6 +249,7 @@ enum ShownPrompt {
 /// What the user has typed, or what a command has printed; `None` for texts of the engine.
 fn shown_prompt(text: &str) -> Option<ShownPrompt> {
     let text = without_reminders(text);
+    let text = text_behind_context(&text).unwrap_or(&text).to_owned();
     if text.is_empty() || ENGINE_TEXTS.iter().any(|start| text.starts_with(start)) {
         return None;
     }
@@ -173,6 +264,12 @@ fn shown_prompt(text: &str) -> Option<ShownPrompt> {
     Some(ShownPrompt::User(text))
 }
 
+/// What was typed behind a file, in sessions that older versions stored as one text.
+fn text_behind_context(text: &str) -> Option<&str> {
+    let (_, behind) = text.strip_prefix(CONTEXT_TAG)?.rsplit_once("\n</context>")?;
+    Some(behind.trim()).filter(|behind| !behind.is_empty())
+}
+
 fn between<'a>(text: &'a str, start: &str, end: &str) -> Option<&'a str> {
     let (_, rest) = text.split_once(start)?;
     Some(rest.split_once(end).map_or(rest, |(inner, _)| inner))
@@ -183,7 +280,7 @@ mod tests {
     use serde_json::json;
 
     use super::*;
-    use crate::capabilities::ClientFeatures;
+    use crate::capabilities::{ClientFeatures, TerminalOutput};
 
     fn message(kind: &str, content: &Value, tool_use_result: Option<Value>) -> Message {
         Message {
@@ -194,12 +291,18 @@ mod tests {
             parent_tool_use_id: None,
             timestamp: None,
             tool_use_result,
+            command_exit: None,
         }
+    }
+
+    fn stored(messages: &[Message]) -> StoredConversation {
+        StoredConversation { messages: messages.to_vec(), subagents: HashMap::new() }
     }
 
     fn replayed(messages: &[Message]) -> Vec<Value> {
         let mut translator = Translator::new("/w".into(), ClientFeatures::default());
-        replay(&mut translator, messages).iter().map(|update| json!(update)).collect()
+        let updates = replay(&mut translator, &stored(messages), Liveness::Opened);
+        updates.iter().map(|update| json!(update)).collect()
     }
 
     #[test]
@@ -226,12 +329,144 @@ mod tests {
         assert_eq!(updates[4]["messageId"], "m");
     }
 
+    fn call(id: &str, name: &str, input: &Value) -> Value {
+        json!({"type": "tool_use", "id": id, "name": name, "input": input})
+    }
+
+    fn result(id: &str) -> Value {
+        json!([{"type": "tool_result", "tool_use_id": id, "content": "Running (task b1)."}])
+    }
+
+    fn live_frame(frame: &Value) -> whimbrel::Frame {
+        whimbrel::wire::codec::decode(&frame.to_string()).unwrap()
+    }
+
+    #[test]
+    fn background_command_has_output_and_an_end() {
+        let features =
+            ClientFeatures { terminal_output: Some(TerminalOutput::Output), ..ClientFeatures::default() };
+        let messages = [
+            message("assistant", &json!([call("c", "Bash", &json!({"command": "serve"}))]), None),
+            message("user", &result("c"), Some(json!({"stdout": "", "backgroundTaskId": "b1"}))),
+        ];
+        let mut translator = Translator::new("/w".into(), features);
+        let opened = json!(replay(&mut translator, &stored(&messages), Liveness::Opened));
+        assert_eq!(opened[0]["_meta"]["terminal_output"]["data"], "Running (task b1).");
+        assert_eq!(opened[0]["_meta"]["terminal_exit"]["exit_code"], Value::Null);
+        assert_eq!(opened[0]["status"], "completed");
+
+        let mut live = Translator::new("/w".into(), features);
+        for frame in [
+            json!({"type": "assistant", "parent_tool_use_id": null,
+                "message": {"id": "m", "model": "m", "content": messages[0].message["content"]}}),
+            json!({"type": "user", "tool_use_result": messages[1].tool_use_result,
+                "message": {"role": "user", "content": messages[1].message["content"]}}),
+        ] {
+            live.translate(&live_frame(&frame));
+        }
+        let running = json!(replay(&mut live.for_replay(), &stored(&messages), Liveness::Running(&live)));
+        assert_eq!(running[0]["_meta"].get("terminal_exit"), None, "it goes on");
+    }
+
+    #[test]
+    fn replay_of_a_running_turn_leaves_it_alone() {
+        let mut live = Translator::new("/w".into(), ClientFeatures::default());
+        let event =
+            |event: Value| json!({"type": "stream_event", "event": event, "parent_tool_use_id": null});
+        let delta = |text: &str| {
+            event(json!({"type": "content_block_delta", "index": 0,
+                "delta": {"type": "text_delta", "text": text}}))
+        };
+        let reply =
+            json!([{"type": "text", "text": "I will"}, call("c", "Bash", &json!({"command": "make"}))]);
+        let started = json!({"type": "tool_progress", "tool_use_id": "c", "tool_name": "Bash",
+            "parent_tool_use_id": null, "elapsed_time_seconds": 0});
+        for frame in [
+            event(json!({"type": "message_start", "message": {"id": "m", "usage": {}}})),
+            delta("I "),
+            delta("will"),
+            json!({"type": "assistant", "parent_tool_use_id": null,
+                "message": {"id": "m", "model": "m", "content": reply}}),
+            started,
+        ] {
+            live.translate(&live_frame(&frame));
+        }
+        let shown = |messages: &[Message]| {
+            let updates = json!(replay(&mut live.for_replay(), &stored(messages), Liveness::Running(&live)));
+            let row = |update: &Value| {
+                let text = update["content"]["text"].as_str().unwrap_or_default();
+                (
+                    update["sessionUpdate"].as_str().unwrap().to_owned(),
+                    text.to_owned(),
+                    update["status"].clone(),
+                )
+            };
+            updates.as_array().unwrap().iter().map(row).collect::<Vec<_>>()
+        };
+        let text = ("agent_message_chunk".to_owned(), "I will".to_owned(), Value::Null);
+        let command = ("tool_call".to_owned(), String::new(), json!("in_progress"));
+        assert_eq!(shown(&[message("assistant", &reply, None)]), [text.clone(), command]);
+        assert_eq!(shown(&[]), [text], "what is not recorded yet");
+        assert!(live.calls.find("c").is_some(), "the call goes on");
+    }
+
+    #[test]
+    fn plan_is_the_same_after_each_replay() {
+        let task = |id: &str| json!({"task": {"id": id, "subject": "Build"}});
+        let messages = [
+            message("assistant", &json!([call("c", "TaskCreate", &json!({"subject": "Build"}))]), None),
+            message("user", &result("c"), Some(task("1"))),
+        ];
+        let mut live = Translator::new("/w".into(), ClientFeatures::default());
+        let mut translator = live.for_replay();
+        let first = replay(&mut translator, &stored(&messages), Liveness::Opened);
+        live.take_over(translator);
+        for _ in 0..2 {
+            let again = replay(&mut live.for_replay(), &stored(&messages), Liveness::Running(&live));
+            assert_eq!(json!(again), json!(first));
+        }
+        assert_eq!(json!(live.open_plan())["entries"].as_array().unwrap().len(), 1);
+    }
+
+    #[test]
+    fn calls_of_a_subagent_follow_its_call() {
+        let agent = json!({"description": "look around", "prompt": "Look."});
+        let finished = json!({"agentId": "a1", "content": [{"type": "text", "text": "report"}]});
+        let messages = [
+            message("assistant", &json!([call("agent", "Agent", &agent)]), None),
+            message("user", &result("agent"), Some(finished)),
+        ];
+        let nested = vec![
+            message("user", &json!("Look."), None),
+            message("assistant", &json!([{"type": "text", "text": "hidden"}]), None),
+            message("assistant", &json!([call("c", "Read", &json!({"file_path": "/w/a"}))]), None),
+            message("user", &result("c"), Some(json!({"type": "text", "file": {"content": "x"}}))),
+        ];
+        let conversation = StoredConversation {
+            messages: messages.to_vec(),
+            subagents: HashMap::from([("agent".to_owned(), nested)]),
+        };
+        let mut translator = Translator::new("/w".into(), ClientFeatures::default());
+        let updates = json!(replay(&mut translator, &conversation, Liveness::Opened));
+        let row = |update: &Value| {
+            let parent = &update["_meta"]["claudeCode"]["parentToolUseId"];
+            (update["title"].clone(), update["status"].clone(), parent.clone())
+        };
+        let rows: Vec<_> = updates.as_array().unwrap().iter().map(row).collect();
+        let expected = [
+            (json!("look around"), json!("completed"), Value::Null),
+            (json!("Read a"), json!("completed"), json!("agent")),
+        ];
+        assert_eq!(rows, expected);
+    }
+
     #[test]
     fn texts_of_the_engine_are_left_out() {
         let rows = [
             ("<system-reminder>x</system-reminder>", None),
             ("[Request interrupted by user]", None),
             ("<context ref=\"file:///a\">\nx\n</context>", None),
+            ("<context ref=\"file:///a\">\nx\n</context>typed behind it", Some("typed behind it")),
             ("<command-name>/greet</command-name>\n<command-args>Ada</command-args>", Some("/greet Ada")),
             ("<local-command-stdout>out</local-command-stdout>", Some("out")),
             ("plain", Some("plain")),

@@ -14,7 +14,7 @@ use agent_client_protocol::{Client, Error, JsonRpcResponse};
 use serde_json::Value;
 use tokio::sync::mpsc;
 use tokio_util::sync::CancellationToken;
-use whimbrel::store::{ForkOptions, Message, SessionSummary};
+use whimbrel::store::{ForkOptions, SessionSummary};
 use whimbrel::{Environment, Sessions};
 
 use crate::capabilities::ClientFeatures;
@@ -23,9 +23,9 @@ use crate::errors::{from_sdk_error, from_sessions_error, internal_error, invalid
 use crate::ids::new_uuid;
 use crate::open_session::{SessionOpener, SessionPlace, Start};
 use crate::outbox::{Backlog, Outbox};
-use crate::replay::replay;
 use crate::session::{SessionEvent, SessionHandle, SessionParts, SessionTask};
 use crate::session_list;
+use crate::stored_conversation::StoredConversation;
 
 /// Time in which all sessions have to end when the connection ends.
 const END_TIMEOUT: Duration = Duration::from_millis(700);
@@ -103,19 +103,20 @@ impl Server {
             servers: request.mcp_servers,
         };
         let _opening = self.0.opening.lock().await;
-        let messages = match self.read_messages(&session, &place).await {
-            Ok(messages) => messages,
-            Err(error) => return respond(responder, Err(error)),
-        };
-        match self.reusable(&session, &place).await {
-            Ok(Some(handle)) => handle.post(SessionEvent::Replay(messages, responder)),
-            Ok(None) => {
+        if let Err(error) = self.check_stored(&session, &place).await {
+            return respond(responder, Err(error));
+        }
+        if let Some(handle) = self.reusable(&session, &place).await {
+            return handle.post(SessionEvent::Replay(responder));
+        }
+        match self.read_stored(&session).await {
+            Ok(stored) => {
                 let mut task = self.open(place, &Start::Resume(session), connection).await;
                 if let Ok(registered) = &mut task {
                     registered.task.read_window().await;
                 }
                 start(responder, task, |task| {
-                    task.replay(&messages);
+                    task.replay(&stored);
                     LoadSessionResponse::new()
                         .modes(task.config.mode_state())
                         .config_options(task.config.options())
@@ -138,17 +139,20 @@ impl Server {
             servers: request.mcp_servers,
         };
         let _opening = self.0.opening.lock().await;
-        let messages = match self.read_messages(&session, &place).await {
-            Ok(messages) => messages,
-            Err(error) => return respond(responder, Err(error)),
-        };
+        if let Err(error) = self.check_stored(&session, &place).await {
+            return respond(responder, Err(error));
+        }
         if let Some(open) = self.find_open(&session) {
             open.handle.close().await;
         }
+        let stored = match self.read_stored(&session).await {
+            Ok(stored) => stored,
+            Err(error) => return respond(responder, Err(error)),
+        };
         let task = self.open(place, &Start::Resume(session), connection).await;
         start(responder, task, |task| {
             // The editor has the messages; the plan is kept from them.
-            replay(&mut task.translator, &messages);
+            task.restore(&stored);
             ResumeSessionResponse::new().modes(task.config.mode_state()).config_options(task.config.options())
         });
     }
@@ -227,12 +231,12 @@ impl Server {
         place.check()?;
         let features = *self.0.features.lock().unwrap_or_else(PoisonError::into_inner);
         let (sender, events) = mpsc::unbounded_channel();
-        let session = self.0.opener.open(&place, start, &features, sender.clone()).await?;
-        let config = ConfigState::read(session.controls(), self.0.opener.bypass_mode()).await;
+        let opened = self.0.opener.open(&place, start, &features, sender.clone()).await?;
+        let config = ConfigState::read(opened.session.controls(), self.0.opener.bypass_mode()).await;
         let config = config.map_err(|error| from_sdk_error(&error))?;
         let outbox = Outbox::new(connection, start.session(), self.0.backlog.clone());
         let (cwd, stored) = (place.cwd.clone(), self.stored()?);
-        let task = SessionTask::new(SessionParts { outbox, session, events, config, features, cwd, stored });
+        let task = SessionTask::new(SessionParts { outbox, opened, events, config, features, cwd, stored });
         let handle = SessionHandle { events: sender, ended: CancellationToken::new() };
         let ended = handle.ended.clone();
         let mut sessions = self.sessions();
@@ -242,13 +246,13 @@ impl Server {
     }
 
     /// The open session, if it works where the request says. Else it is closed, so that it can be opened anew.
-    async fn reusable(&self, session: &str, place: &SessionPlace) -> Result<Option<SessionHandle>, Error> {
-        let Some(open) = self.find_open(session) else { return Ok(None) };
+    async fn reusable(&self, session: &str, place: &SessionPlace) -> Option<SessionHandle> {
+        let open = self.find_open(session)?;
         if open.place == *place {
-            return Ok(Some(open.handle));
+            return Some(open.handle);
         }
         open.handle.close().await;
-        Ok(None)
+        None
     }
 
     async fn fork_stored(
@@ -266,19 +270,23 @@ impl Server {
         forked.map(Start::Resume).map_err(|error| from_sessions_error(&error))
     }
 
-    /// The messages of a stored session that belongs to this place.
-    async fn read_messages(&self, session: &str, place: &SessionPlace) -> Result<Vec<Message>, Error> {
+    /// Checks that a session is stored or open, and belongs to this place.
+    async fn check_stored(&self, session: &str, place: &SessionPlace) -> Result<(), Error> {
         place.check()?;
         let Some(found) = self.find_stored(session).await? else {
-            // An open session without a prompt has none.
-            return self.find(session).map(|_| Vec::new());
+            // An open session without a prompt is not stored.
+            return self.find(session).map(drop);
         };
-        if let Some(cwd) = &found.cwd
-            && !is_same_dir(Path::new(cwd), &place.cwd)
-        {
-            return Err(invalid_params(format!("the session {session} belongs to {cwd}: open it there")));
+        match &found.cwd {
+            Some(cwd) if !is_same_dir(Path::new(cwd), &place.cwd) => {
+                Err(invalid_params(format!("the session {session} belongs to {cwd}: open it there")))
+            }
+            _ => Ok(()),
         }
-        self.stored()?.messages(session).await.map_err(|error| from_sessions_error(&error))
+    }
+
+    async fn read_stored(&self, session: &str) -> Result<StoredConversation, Error> {
+        StoredConversation::read(&self.stored()?, session).await
     }
 
     async fn find_stored(&self, session: &str) -> Result<Option<SessionSummary>, Error> {

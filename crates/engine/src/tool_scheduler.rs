@@ -21,7 +21,7 @@ use whimbrel_tools::api::{
 use whimbrel_tools::telemetry::{ContentCapture, ToolSpan};
 use whimbrel_wire::content::{Block, ResultContent};
 use whimbrel_wire::hook::{BatchedCall, HookEvent};
-use whimbrel_wire::message::Denial;
+use whimbrel_wire::message::{CommandExit, Denial};
 
 use crate::permission_checker::{CheckDecision, CheckOutcome, DeniedBy, EndTurn, PermissionChecker};
 
@@ -44,6 +44,8 @@ pub struct ToolCallResult {
     /// What the host receives as `tool_use_result`.
     pub meta: Value,
     pub is_error: bool,
+    /// How the command of a failed call ended.
+    pub command_exit: Option<CommandExit>,
     /// Set if permission was denied.
     pub denial: Option<DeniedCall>,
     /// Additional context for the model, from hooks.
@@ -432,6 +434,7 @@ fn failure_result(id: &str, content: ResultContent, meta: Value) -> ToolCallResu
         content,
         meta,
         is_error: true,
+        command_exit: None,
         denial: None,
         notes,
         end_turn: None,
@@ -441,7 +444,7 @@ fn failure_result(id: &str, content: ResultContent, meta: Value) -> ToolCallResu
 
 fn error_result(id: &str, error: &ToolError) -> ToolCallResult {
     let meta = match error {
-        ToolError::FailedWithMeta { meta, .. } => meta.clone(),
+        ToolError::CommandFailed { meta: Some(meta), .. } => Value::clone(meta),
         ToolError::Rejected(_)
         | ToolError::Failed(_)
         | ToolError::FailedWithContent { .. }
@@ -452,7 +455,11 @@ fn error_result(id: &str, error: &ToolError) -> ToolCallResult {
         ToolError::FailedWithContent { content, .. } => ResultContent::Blocks(content.clone()),
         error => ResultContent::Text(error.render_for_model()),
     };
-    ToolCallResult { end_turn, ..failure_result(id, content, meta) }
+    let command_exit = match error {
+        ToolError::CommandFailed { exit, .. } => Some(exit.clone()),
+        _ => None,
+    };
+    ToolCallResult { end_turn, command_exit, ..failure_result(id, content, meta) }
 }
 
 fn denied_result(tool_call: ToolCall, message: String, by: DeniedBy) -> ToolCallResult {

@@ -47,11 +47,27 @@ pub struct Limits {
     pub code_s: u64,
     /// A lease lasts this long without being renewed.
     pub lease_s: u64,
+    /// A turn of a chat group ends after this time without progress. Sessions of people have no such limit.
+    pub no_progress_s: u64,
+    /// Time until a turn of a chat group is tried again.
+    pub retry_s: u64,
+    /// How often a turn of a chat group is tried again.
+    pub retries: u64,
 }
 
 impl Default for Limits {
     fn default() -> Self {
-        Self { idle_s: 300, bypass_s: 3600, drain_s: 30, beat_s: 15, code_s: 600, lease_s: 15 }
+        Self {
+            idle_s: 300,
+            bypass_s: 3600,
+            drain_s: 30,
+            beat_s: 15,
+            code_s: 600,
+            lease_s: 15,
+            no_progress_s: 1800,
+            retry_s: 5,
+            retries: 5,
+        }
     }
 }
 
@@ -63,6 +79,10 @@ pub struct ConfigFile {
     pub roots: Vec<PathBuf>,
     /// Limits of time.
     pub limits: Option<Limits>,
+    /// Turns of chat groups that run at a time.
+    pub turns: Option<u32>,
+    /// Where to tell of what waits, besides the page.
+    pub notify: Option<serde_json::Value>,
 }
 
 impl ConfigFile {

@@ -22,6 +22,9 @@ pub(crate) type ApiResult<T> = Result<T, ApiError>;
 /// Constructors: one line each.
 macro_rules! errors {
     ($($name:ident => $status:ident, $code:literal;)*) => {
+        /// The codes of all errors.
+        pub(crate) const ERROR_CODES: [&str; [$($code),*].len()] = [$($code),*];
+
         impl ApiError {
             $(pub(crate) fn $name(message: impl Into<String>) -> Self {
                 Self::new(StatusCode::$status, $code, message)

@@ -1,5 +1,7 @@
 //! News for those who watch lists: changes of sessions and of requests, and tokens that are revoked.
 
+use std::sync::Arc;
+
 use axum::extract::ws::Utf8Bytes;
 use serde_json::{Value as Json, json};
 use tokio::sync::broadcast;
@@ -20,17 +22,48 @@ pub(crate) enum Notice {
 #[derive(Debug)]
 pub(crate) struct Hub {
     sender: broadcast::Sender<Notice>,
+    list_watchers: Arc<()>,
+    visible: Arc<()>,
+}
+
+/// Counts as one as long as it lives.
+#[derive(Debug)]
+pub(crate) struct Counted {
+    _count: Arc<()>,
 }
 
 impl Default for Hub {
     fn default() -> Self {
-        Self { sender: broadcast::Sender::new(CAPACITY) }
+        Self {
+            sender: broadcast::Sender::new(CAPACITY),
+            list_watchers: Arc::default(),
+            visible: Arc::default(),
+        }
     }
 }
 
 impl Hub {
     pub(crate) fn watch(&self) -> broadcast::Receiver<Notice> {
         self.sender.subscribe()
+    }
+
+    pub(crate) fn watch_list(&self) -> Counted {
+        Counted { _count: Arc::clone(&self.list_watchers) }
+    }
+
+    /// A person looks at a page.
+    pub(crate) fn look(&self) -> Counted {
+        Counted { _count: Arc::clone(&self.visible) }
+    }
+
+    /// How many pages are looked at.
+    pub(crate) fn visible(&self) -> usize {
+        Arc::strong_count(&self.visible) - 1
+    }
+
+    /// How many watch the list of sessions.
+    pub(crate) fn list_watchers(&self) -> usize {
+        Arc::strong_count(&self.list_watchers) - 1
     }
 
     pub(crate) fn is_watched(&self) -> bool {

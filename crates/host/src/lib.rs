@@ -17,6 +17,7 @@ mod api;
 mod clock;
 mod config;
 mod error;
+mod folder_settings;
 mod host;
 mod hub;
 mod log;

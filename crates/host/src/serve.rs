@@ -59,7 +59,7 @@ pub async fn serve(config: HostConfig, print: impl FnOnce(&str)) -> Result<(), S
             config.data.display()
         ))
     })?;
-    let mut lock = lock_data(&config.data)?;
+    let mut lock = lock_data(&config.data).await?;
     let store = Store::open(&config.data).map_err(|error| match error {
         StoreError::TooNew { .. } => ServeError::Data(error.to_string()),
         error => ServeError::Data(format!("{}: {error}", config.data.display())),
@@ -97,7 +97,9 @@ pub async fn serve(config: HostConfig, print: impl FnOnce(&str)) -> Result<(), S
     let server = server.with_graceful_shutdown(async move { stopped.cancelled().await });
     let server = tokio::spawn(async move { server.await });
     recover(&host, &actors).await;
+    let following = tokio::spawn(crate::terminal_sessions::follow(Arc::clone(&host), Arc::clone(&actors)));
     wait_and_drain(&host, &actors, signals, config.drain).await;
+    following.abort();
     host.stopped.cancel();
     host.sockets.close();
     // Connections that do not end are cut.
@@ -119,25 +121,39 @@ fn ready_line(config: &HostConfig, site: &SiteNames, code: &str) -> String {
 }
 
 /// One host per data folder. The kernel releases the lock when the process ends.
-fn lock_data(data: &Path) -> Result<File, ServeError> {
+async fn lock_data(data: &Path) -> Result<File, ServeError> {
+    // A child that a killed host was about to start holds the lock until it runs its own program.
+    const RELEASE_TIMEOUT: Duration = Duration::from_secs(5);
+    const RELEASE_INTERVAL: Duration = Duration::from_millis(20);
     let path = data.join("lock");
     let failed = |error: std::io::Error| ServeError::Data(format!("cannot lock {}: {error}", path.display()));
     let mut file =
         File::options().read(true).write(true).create(true).truncate(false).open(&path).map_err(failed)?;
-    match file.try_lock() {
-        Ok(()) => Ok(file),
-        Err(TryLockError::Error(error)) => Err(failed(error)),
-        Err(TryLockError::WouldBlock) => {
-            let mut owner = String::new();
-            // Without it the message is shorter.
-            let _ = file.read_to_string(&mut owner);
-            Err(ServeError::Data(format!(
-                "the data folder {} is in use by process {}: end it, or choose another folder with --data",
-                data.display(),
-                owner.lines().next().unwrap_or("of another host")
-            )))
+    let deadline = tokio::time::Instant::now() + RELEASE_TIMEOUT;
+    loop {
+        match file.try_lock() {
+            Ok(()) => return Ok(file),
+            Err(TryLockError::Error(error)) => return Err(failed(error)),
+            Err(TryLockError::WouldBlock) => {}
         }
+        let mut owner = String::new();
+        // Without it the message is shorter.
+        let _ = file.rewind().and_then(|()| file.read_to_string(&mut owner));
+        let owner = owner.lines().next().unwrap_or("of another host").to_owned();
+        if is_running(&owner) || tokio::time::Instant::now() >= deadline {
+            return Err(ServeError::Data(format!(
+                "the data folder {} is in use by process {owner}: end it, or choose another folder with --data",
+                data.display()
+            )));
+        }
+        tokio::time::sleep(RELEASE_INTERVAL).await;
     }
+}
+
+/// Whether a process runs. One that cannot be named may run.
+fn is_running(pid: &str) -> bool {
+    let Ok(pid) = pid.parse() else { return true };
+    nix::sys::signal::kill(nix::unistd::Pid::from_raw(pid), None) != Err(nix::errno::Errno::ESRCH)
 }
 
 /// Notes process and address in the lock file, for `whimbrel serve login` and the second start.

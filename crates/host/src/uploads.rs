@@ -147,6 +147,19 @@ pub(crate) fn attachments_dir(data: &Path, session: &str) -> PathBuf {
     data.join("attachments").join(session)
 }
 
+/// Deletes the files of a session's messages.
+pub(crate) async fn delete_files(data: &Path, session: &str, uploads: &[String]) {
+    let dirs = uploads.iter().map(|upload| data.join("uploads").join(upload));
+    for dir in dirs.chain([attachments_dir(data, session)]) {
+        match tokio::fs::remove_dir_all(&dir).await {
+            Err(error) if error.kind() != std::io::ErrorKind::NotFound => {
+                crate::log::report(&format!("{} cannot be deleted: {error}", dir.display()));
+            }
+            _ => {}
+        }
+    }
+}
+
 #[cfg(test)]
 mod tests {
     use super::*;

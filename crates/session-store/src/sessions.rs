@@ -11,7 +11,7 @@ use crate::import::{self, ImportedMessage};
 use crate::load::LoadRange;
 use crate::lock::SessionLock;
 use crate::metadata::MetadataEntry;
-use crate::paths::{is_session_id, project_key};
+use crate::paths::{SUBAGENTS, is_session_id, project_key};
 use crate::resume_error::ResumeError;
 use crate::resumed_session::ResumedSession;
 use crate::search::{SearchHit, SearchQuery};
@@ -183,6 +183,22 @@ impl Sessions {
                 Ok(files::run_blocking(read).await??)
             }
         }
+    }
+
+    /// The messages of a subagent of a session, in order; none if it left no transcript. The id is that in the structured
+    /// result of the call that started it.
+    pub async fn subagent_messages(&self, session: &str, agent: &str) -> SessionsResult<Vec<Message>> {
+        let subpath = format!("{SUBAGENTS}/agent-{agent}");
+        let lines = match &self.backend {
+            Backend::Store { store, project } => {
+                store.load(&StoreKey::session(project, session).with_subpath(subpath)).await?
+            }
+            Backend::Disk { session_files, .. } => {
+                let (store, key) = store_of_file(&session_files.find(session)?);
+                store.load(&key.with_subpath(subpath)).await?
+            }
+        };
+        Ok(transcript_reader::subagent_messages_from_lines(&lines.unwrap_or_default()))
     }
 
     /// All lines of a session's transcript, verbatim.

@@ -161,7 +161,9 @@ fn first_prompt(head: &str) -> Option<String> {
         if entry["type"] != "user" {
             continue;
         }
-        for text in content_texts(&entry["message"]["content"]) {
+        // A file of an editor may contain the tags of a command.
+        let texts = content_texts(&entry["message"]["content"]);
+        for text in texts.into_iter().filter(|text| !is_synthetic_prompt(text)) {
             if let Some(name) = command_name(text) {
                 command.get_or_insert_with(|| name.to_owned());
             } else if let Some(prompt) = prompt_excerpt(text) {
@@ -175,8 +177,9 @@ fn first_prompt(head: &str) -> Option<String> {
 /// Text of a message to identify a session by: its beginning on one line, or the name of the command in it.
 pub(super) fn prompt_excerpt(text: &str) -> Option<String> {
     let text = text.replace('\n', " ");
-    let text = command_name(&text).unwrap_or(&text).trim();
-    (!text.is_empty() && !is_synthetic_prompt(text)).then(|| truncate_prompt(text))
+    let text = text.trim();
+    let excerpt = command_name(text).unwrap_or(text).trim();
+    (!excerpt.is_empty() && !is_synthetic_prompt(text)).then(|| truncate_prompt(excerpt))
 }
 
 pub(super) fn content_texts(content: &Value) -> Vec<&str> {
@@ -196,10 +199,10 @@ pub(super) fn command_name(text: &str) -> Option<&str> {
     rest.split_once("</command-name>").map(|(name, _)| name)
 }
 
-/// Recognises text with the role of the user that the engine or an IDE wrote.
+/// Recognises text with the role of the user that the engine or an editor wrote.
 pub(super) fn is_synthetic_prompt(text: &str) -> bool {
     let enclosed = |tag: &str| text.starts_with(&format!("<{tag}>")) && text.ends_with(&format!("</{tag}>"));
-    ["<local-command-stdout>", "<session-start-hook>", "<tick>", "<goal>"]
+    ["<local-command-stdout>", "<session-start-hook>", "<tick>", "<goal>", "<context ref=\""]
         .iter()
         .any(|start| text.starts_with(start))
         || text.strip_prefix("[Request interrupted by user").is_some_and(|rest| rest.contains(']'))
@@ -257,6 +260,7 @@ mod tests {
                     r#"{"type":"user","message":{"content":[{"type":"tool_result","content":"r"}]}}"#,
                     r#"{"type":"user","message":{"content":"[Request interrupted by user]"}}"#,
                     r#"{"type":"user","message":{"content":"<ide_selection>x\ny</ide_selection> "}}"#,
+                    r#"{"type":"user","message":{"content":"<context ref=\"file:///a\">\n<command-name>/x</command-name>\n</context>"}}"#,
                     "not JSON",
                     r#"{"type":"user","message":{"content":[{"type":"text","text":" two\nlines "}]}}"#,
                 ],

@@ -10,6 +10,7 @@ use serde::{Deserialize, Serialize};
 use serde_json::Value;
 use whimbrel_os::files;
 use whimbrel_wire::RawJson;
+use whimbrel_wire::message::CommandExit;
 
 use crate::entry::{TranscriptEntry, replace_lone_surrogates};
 use crate::line_reader::{LineReader, ScannedLine};
@@ -39,6 +40,9 @@ pub struct Message {
     /// The tool's own result, structured, if the message holds the result of a call. Not part of the serialized format.
     #[serde(skip)]
     pub tool_use_result: Option<Value>,
+    /// How the command of a failed call ended. Not part of the serialized format.
+    #[serde(skip)]
+    pub command_exit: Option<CommandExit>,
 }
 
 /// The fields needed here. Values of the wrong type count as absent.
@@ -55,6 +59,7 @@ struct EntryFields {
     timestamp: Value,
     message: Value,
     tool_use_result: Value,
+    command_exit: Value,
 }
 
 /// An open transcript with the positions of its visible messages.
@@ -91,6 +96,12 @@ pub(crate) fn messages_from_lines(lines: &[RawJson]) -> Vec<Message> {
     let (order, _) = load::conversation_spans(Cursor::new(&text)).unwrap_or_default();
     let line = |span: &Span| text.get(usize::try_from(span.offset).ok()?..)?.get(..span.length as usize);
     order.iter().filter_map(|span| parse_message(line(span)?)).collect()
+}
+
+/// The messages of a subagent's transcript, in the order of its lines.
+pub(crate) fn subagent_messages_from_lines(lines: &[RawJson]) -> Vec<Message> {
+    let parse = |line: &RawJson| parse_visible_message(parse_fields(line.as_str().as_bytes())?);
+    lines.iter().filter_map(parse).collect()
 }
 
 /// Parses a line; `None` if it is not a visible message.
@@ -161,8 +172,14 @@ fn is_truthy(value: &Value) -> bool {
 /// Parses a line; `None` if it is not a visible message.
 fn parse_message(bytes: &[u8]) -> Option<Message> {
     let line = parse_fields(bytes)?;
+    let is_main = ![&line.is_sidechain, &line.team_name].into_iter().any(is_truthy);
+    parse_visible_message(line).filter(|_| is_main)
+}
+
+/// Interprets the fields of a line, whichever agent wrote it; `None` if it is not a visible message.
+fn parse_visible_message(line: EntryFields) -> Option<Message> {
     let kind = non_empty_text(line.kind).filter(|kind| matches!(kind.as_str(), "user" | "assistant"))?;
-    if [&line.is_sidechain, &line.is_meta, &line.team_name].into_iter().any(is_truthy) {
+    if is_truthy(&line.is_meta) {
         return None;
     }
     Some(Message {
@@ -173,6 +190,7 @@ fn parse_message(bytes: &[u8]) -> Option<Message> {
         parent_tool_use_id: None,
         timestamp: non_empty_text(line.timestamp),
         tool_use_result: Some(line.tool_use_result).filter(|result| !result.is_null()),
+        command_exit: serde_json::from_value(line.command_exit).ok(),
     })
 }
 

@@ -165,6 +165,9 @@ pub struct User {
     /// The tool's own, structured result; or the text `Error: ...`.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub tool_use_result: Option<Value>,
+    /// How the command of a failed call ended. Not part of the official protocol.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub command_exit: Option<CommandExit>,
     /// How urgent it is while a turn runs.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub priority: Option<Priority>,
@@ -200,6 +203,18 @@ pub struct User {
     pub task_description: Option<String>,
 }
 
+/// How a command ended: with an exit code, or by a signal. Neither is known of a command that was lost.
+#[derive(Debug, Clone, Default, PartialEq, Eq, Serialize, Deserialize)]
+#[cfg_attr(feature = "schema", derive(schemars::JsonSchema))]
+pub struct CommandExit {
+    /// The exit code, unless a signal ended the command.
+    #[serde(default)]
+    pub exit_code: Option<i32>,
+    /// The name of the signal, such as `SIGKILL`.
+    #[serde(default)]
+    pub signal: Option<String>,
+}
+
 impl User {
     /// Creates a prompt as a host sends it.
     pub fn prompt(content: impl Into<Content>) -> Self {
@@ -211,6 +226,7 @@ impl User {
             is_synthetic: None,
             is_replay: None,
             tool_use_result: None,
+            command_exit: None,
             priority: None,
             origin: None,
             should_query: None,

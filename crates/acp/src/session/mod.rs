@@ -10,6 +10,7 @@ mod questions;
 
 use std::path::PathBuf;
 use std::pin::pin;
+use std::sync::Arc;
 
 use agent_client_protocol::Error;
 use agent_client_protocol::v1::Responder;
@@ -22,19 +23,21 @@ use agent_client_protocol::v1::schema::{
 use futures::future::BoxFuture;
 use futures::stream::{FuturesUnordered, StreamExt};
 use tokio::sync::{mpsc, oneshot};
-use whimbrel::store::{Message, SessionSummary};
+use whimbrel::store::SessionSummary;
 use whimbrel::wire::control::{Elicitation, ElicitationReply, GetContextUsage, SlashCommand};
 use whimbrel::wire::permission::PermissionUpdate;
 use whimbrel::wire::system::SystemEvent;
-use whimbrel::{Controls, Frame, Frames, PermissionRequest, PermissionResult, Sessions};
+use whimbrel::{Controls, Engine, Frame, Frames, PermissionRequest, PermissionResult, Sessions};
 
 use crate::capabilities::ClientFeatures;
 use crate::config_options::{ConfigChange, ConfigState};
+use crate::open_session::OpenedSession;
 use crate::outbox::Outbox;
-use crate::prompt::shown_command_name;
-use crate::replay::replay;
+use crate::prompt::{HIDDEN_COMMAND, shown_command_name};
+use crate::replay::{Liveness, replay};
 use crate::session_list;
 use crate::steering::SteeringResponse;
+use crate::stored_conversation::StoredConversation;
 use crate::translate::Translator;
 use options::ConfigAnswer;
 use prompts::{OpenPrompts, SessionEnd};
@@ -71,7 +74,7 @@ pub(crate) enum SessionEvent {
     /// What the session is listed with is known.
     Listed(Option<Box<SessionSummary>>),
     /// The editor loads the session once more.
-    Replay(Vec<Message>, Responder<LoadSessionResponse>),
+    Replay(Responder<LoadSessionResponse>),
     /// The editor closes the session.
     Close,
     /// Work in the background has ended without news.
@@ -95,12 +98,14 @@ pub(crate) struct SessionTask {
     /// Whether the editor has the title.
     is_listed: bool,
     is_closing: bool,
+    /// Shared with other sessions as long as this one is open.
+    _engine: Arc<Engine>,
 }
 
 /// What a session task is made of.
 pub(crate) struct SessionParts {
     pub(crate) outbox: Outbox,
-    pub(crate) session: whimbrel::Session,
+    pub(crate) opened: OpenedSession,
     pub(crate) events: mpsc::UnboundedReceiver<SessionEvent>,
     pub(crate) config: ConfigState,
     pub(crate) features: ClientFeatures,
@@ -110,8 +115,8 @@ pub(crate) struct SessionParts {
 
 impl SessionTask {
     pub(crate) fn new(parts: SessionParts) -> Self {
-        let SessionParts { outbox, session, events, config, features, cwd, stored } = parts;
-        let (controls, frames) = session.split();
+        let SessionParts { outbox, opened, events, config, features, cwd, stored } = parts;
+        let (controls, frames) = opened.session.split();
         Self {
             outbox,
             controls,
@@ -126,6 +131,7 @@ impl SessionTask {
             stored,
             is_listed: false,
             is_closing: false,
+            _engine: opened.engine,
         }
     }
 
@@ -159,11 +165,28 @@ impl SessionTask {
         self.prompts.end_all(if self.is_closing { &SessionEnd::Closed } else { &end });
     }
 
-    /// Shows stored messages, and how full the context is.
-    pub(crate) fn replay(&mut self, messages: &[Message]) {
-        let updates = replay(&mut self.translator, messages);
+    /// Continues the plan of stored messages. The session has just been opened.
+    pub(crate) fn restore(&mut self, stored: &StoredConversation) -> Vec<SessionUpdate> {
+        let mut translator = self.translator.for_replay();
+        let updates = replay(&mut translator, stored, Liveness::Opened);
+        self.translator.take_over(translator);
+        updates
+    }
+
+    /// Shows the stored messages of a session that has just been opened, and how full the context is.
+    pub(crate) fn replay(&mut self, stored: &StoredConversation) {
+        let updates = self.restore(stored);
         self.outbox.send_all(updates);
         self.outbox.send_all(self.translator.usage_update(None));
+    }
+
+    /// Shows the stored messages once more. What runs goes on.
+    async fn replay_again(&mut self) -> Result<(), Error> {
+        let stored = StoredConversation::read(&self.stored, &self.outbox.session().0).await?;
+        let mut translator = self.translator.for_replay();
+        self.outbox.send_all(replay(&mut translator, &stored, Liveness::Running(&self.translator)));
+        self.outbox.send_all(self.translator.usage_update(None));
+        Ok(())
     }
 
     /// Asks for the size of the model's context and waits for it.
@@ -226,14 +249,14 @@ impl SessionTask {
                 self.outbox.send_all(update);
             }
             SessionEvent::Listed(listed) => self.send_listing(listed.as_deref()),
-            SessionEvent::Replay(messages, responder) => {
-                self.replay(&messages);
-                // An editor that is gone needs no answer.
-                let _ = responder.respond(
+            SessionEvent::Replay(responder) => {
+                let replayed = self.replay_again().await;
+                let answer = || {
                     LoadSessionResponse::new()
                         .modes(self.config.mode_state())
-                        .config_options(self.config.options()),
-                );
+                        .config_options(self.config.options())
+                };
+                respond(responder, replayed.map(|()| answer()));
             }
             SessionEvent::Close => {
                 self.is_closing = true;
@@ -299,7 +322,7 @@ impl SessionTask {
     }
 
     fn send_commands(&self, commands: &[SlashCommand]) {
-        let shown = commands.iter().filter(|command| command.name != "clear").map(|command| {
+        let shown = commands.iter().filter(|command| command.name != HIDDEN_COMMAND).map(|command| {
             let shown = AvailableCommand::new(shown_command_name(&command.name), command.description.clone());
             match command.argument_hint.trim() {
                 "" => shown,

@@ -6,20 +6,22 @@ use std::path::PathBuf;
 use agent_client_protocol::Error;
 use agent_client_protocol::v1::schema::{
     CreateElicitationRequest, ElicitationFormMode, ElicitationSessionScope, RequestPermissionOutcome,
-    RequestPermissionRequest, RequestPermissionResponse, ToolCall, ToolCallContent, ToolCallUpdate,
+    RequestPermissionRequest, RequestPermissionResponse, ToolCall, ToolCallUpdate,
 };
 use serde_json::Value;
 use tokio::sync::oneshot;
-use whimbrel::wire::control::{Elicitation, ElicitationReply};
+use whimbrel::wire::control::{CanUseTool, Elicitation, ElicitationReply};
 use whimbrel::wire::permission::PermissionUpdate;
 use whimbrel::wire::tool_names::ASK_USER_QUESTION;
 use whimbrel::{PermissionRequest, PermissionResult};
 
 use super::{SessionEvent, SessionTask};
 use crate::elicitation;
-use crate::permission_options::{self, Choice, choices, find_choice};
+use crate::existing_file::{self, ExistingFile};
+use crate::permission_options::{self, Choice, always_updates, choices, find_choice, is_covered};
 use crate::question_form;
-use crate::translate::call::write_diff;
+use crate::translate::call::change_diff;
+use crate::translate::text::text_content;
 
 const CANCELLED: &str = "The user cancelled the turn.";
 
@@ -29,7 +31,8 @@ pub(super) struct OpenQuestions(Vec<OpenQuestion>);
 
 struct OpenQuestion {
     call: String,
-    suggestions: Vec<PermissionUpdate>,
+    /// The updates that together would allow the call.
+    needed: Vec<PermissionUpdate>,
     /// Allows the call, because the answer to another request covers it.
     settle: oneshot::Sender<()>,
 }
@@ -56,15 +59,15 @@ impl SessionTask {
         let call = self.translator.calls.describe(&id, &tool, &input, None);
         let choices = choices(request);
         let (settle, settled) = oneshot::channel();
-        let suggestions = request.permission_suggestions.clone().unwrap_or_default();
-        self.questions.0.push(OpenQuestion { call: id.clone(), suggestions, settle });
-        let outbox = self.outbox.clone();
+        let needed = always_updates(request).to_vec();
+        self.questions.0.push(OpenQuestion { call: id.clone(), needed, settle });
+        let (outbox, asked) = (self.outbox.clone(), CanUseTool::clone(request));
         self.spawn(async move {
-            let call = with_written_diff(call, &tool, &input).await;
+            let call = with_reason(with_diff_of_change(call, &tool, &input).await, &asked);
             let options = choices.iter().map(Choice::to_option).collect();
-            let asked =
+            let question =
                 RequestPermissionRequest::new(outbox.session().clone(), ToolCallUpdate::from(call), options);
-            let updates = answer_permission(outbox.request(asked), &choices, settled, reply).await;
+            let updates = answer_permission(outbox.request(question), &choices, settled, reply).await;
             SessionEvent::PermissionAnswered(id, updates)
         });
     }
@@ -73,10 +76,7 @@ impl SessionTask {
     pub(super) fn finish_permission(&mut self, call: &str, updates: &[PermissionUpdate]) {
         let questions = &mut self.questions.0;
         questions.retain(|question| question.call != call);
-        let is_covered = |question: &mut OpenQuestion| {
-            question.suggestions.iter().any(|suggestion| updates.contains(suggestion))
-        };
-        for question in questions.extract_if(.., is_covered) {
+        for question in questions.extract_if(.., |question| is_covered(&question.needed, updates)) {
             // A request that has just been answered is settled anyway.
             let _ = question.settle.send(());
         }
@@ -173,15 +173,61 @@ async fn answer_permission(
     updates
 }
 
-/// Adds the diff of a Write, for which the present text of the file is needed.
-async fn with_written_diff(call: ToolCall, tool: &str, input: &Value) -> ToolCall {
-    let Some(path) = input["file_path"].as_str().filter(|_| tool == "Write") else { return call };
-    let existing = match tokio::fs::read_to_string(PathBuf::from(path)).await {
-        Ok(text) => Some(text),
-        Err(error) if error.kind() == std::io::ErrorKind::NotFound => None,
-        // A file that is no text has no diff.
-        Err(_) => return call,
+/// Adds the diff of a Write or of a cell, for which the present text of the file is needed.
+async fn with_diff_of_change(call: ToolCall, tool: &str, input: &Value) -> ToolCall {
+    let path = match tool {
+        "Write" => input["file_path"].as_str(),
+        "NotebookEdit" => input["notebook_path"].as_str(),
+        _ => None,
     };
-    let content: Vec<ToolCallContent> = write_diff(input, existing).into_iter().collect();
-    call.content(content)
+    let Some(path) = path.map(PathBuf::from) else { return call };
+    let existing = match tokio::task::spawn_blocking(move || existing_file::read(&path)).await {
+        Ok(ExistingFile::Text(text)) => Some(text),
+        Ok(ExistingFile::Missing) => None,
+        Ok(ExistingFile::NotShown) | Err(_) => return call,
+    };
+    match change_diff(tool, input, existing) {
+        Some(diff) => call.content(vec![diff]),
+        None => call,
+    }
+}
+
+/// Adds why the call needs permission. What a rule, a hook or a safety check says is shown; other reasons are evident from
+/// the call.
+fn with_reason(mut call: ToolCall, request: &CanUseTool) -> ToolCall {
+    let Some(reason) = request.decision_reason.as_deref().filter(|reason| !reason.is_empty()) else {
+        return call;
+    };
+    if matches!(request.decision_reason_type.as_deref(), Some("rule" | "hook" | "safetyCheck")) {
+        call.content.push(text_content(reason));
+    }
+    let mut meta = call.meta.take().unwrap_or_default();
+    if let Some(Value::Object(claude_code)) = meta.get_mut("claudeCode") {
+        claude_code.insert("decisionReason".into(), reason.into());
+    }
+    call.meta(meta)
+}
+
+#[cfg(test)]
+mod tests {
+    use serde_json::json;
+
+    use super::*;
+
+    #[test]
+    fn reason_that_the_call_does_not_show_is_shown() {
+        let rows =
+            [("rule", true), ("safetyCheck", true), ("hook", true), ("other", false), ("workingDir", false)];
+        for (reason_type, is_shown) in rows {
+            let request = CanUseTool {
+                decision_reason: Some("why".into()),
+                decision_reason_type: Some(reason_type.into()),
+                ..CanUseTool::default()
+            };
+            let meta = json!({"claudeCode": {"toolName": "Bash"}}).as_object().cloned();
+            let call = with_reason(ToolCall::new("c", "make").meta(meta), &request);
+            assert_eq!(call.content == [text_content("why")], is_shown, "{reason_type}");
+            assert_eq!(json!(call)["_meta"]["claudeCode"]["decisionReason"], "why");
+        }
+    }
 }

@@ -154,8 +154,43 @@ fn edit_diff(path: &Value, edit: &Value) -> Option<ToolCallContent> {
     Some(Diff::new(path.as_str()?, new).old_text(old).into())
 }
 
+/// The diff of a call that changes a file, with what is known of the file: its text, or `None` if there is no file.
+pub(crate) fn change_diff(tool: &str, input: &Value, existing: Option<String>) -> Option<ToolCallContent> {
+    match tool {
+        "Write" => write_diff(input, existing),
+        "NotebookEdit" => notebook_diff(input, &existing?),
+        _ => None,
+    }
+}
+
+/// The diff of a cell. The old text of a new cell is empty.
+fn notebook_diff(input: &Value, notebook: &str) -> Option<ToolCallContent> {
+    let path = input["notebook_path"].as_str()?;
+    let notebook: Value = serde_json::from_str(notebook).ok()?;
+    let old = match input["edit_mode"].as_str() {
+        Some("insert") => String::new(),
+        _ => cell_source(notebook["cells"].as_array()?, input["cell_id"].as_str()?)?,
+    };
+    let new = match input["edit_mode"].as_str() {
+        Some("delete") => "",
+        _ => input["new_source"].as_str()?,
+    };
+    Some(Diff::new(path, new).old_text(old).into())
+}
+
+/// The text of a cell, which is named by its id or, as `cell-N`, by its index.
+fn cell_source(cells: &[Value], id: &str) -> Option<String> {
+    let by_index = || cells.get(id.strip_prefix("cell-")?.parse::<usize>().ok()?);
+    let cell = cells.iter().find(|cell| cell["id"] == id).or_else(by_index)?;
+    match &cell["source"] {
+        Value::String(text) => Some(text.clone()),
+        Value::Array(lines) => Some(lines.iter().filter_map(Value::as_str).collect()),
+        _ => None,
+    }
+}
+
 /// The diff of a Write: `existing` is the file's text, or `None` if there is no file.
-pub(crate) fn write_diff(input: &Value, existing: Option<String>) -> Option<ToolCallContent> {
+fn write_diff(input: &Value, existing: Option<String>) -> Option<ToolCallContent> {
     let (path, content) = (input["file_path"].as_str()?, input["content"].as_str()?);
     let kept = existing.as_deref().filter(|_| input["mode"] == "append").unwrap_or_default();
     Some(Diff::new(path, format!("{kept}{content}")).old_text(existing).into())
@@ -231,6 +266,25 @@ mod tests {
         assert_eq!(location("Edit", json!({"file_path": "/w/a"})), [ToolCallLocation::new("/w/a")]);
         assert_eq!(location("Read", json!({"file_path": "a"})), []);
         assert_eq!(location("Bash", json!({"command": "ls"})), []);
+    }
+
+    #[test]
+    fn notebook_edit_shows_a_diff_of_its_cell() {
+        let notebook = json!({"cells": [{"source": ["a\n", "b"]}, {"id": "c1", "source": "x"}]}).to_string();
+        let edit = |cell: &str, mode: &str| json!({"notebook_path": "/w/n", "cell_id": cell, "new_source": "new", "edit_mode": mode});
+        let diff = |old: &str, new: &str| Some(Diff::new("/w/n", new).old_text(old.to_owned()).into());
+        let rows = [
+            (edit("c1", "replace"), diff("x", "new")),
+            (edit("cell-0", "replace"), diff("a\nb", "new")),
+            (edit("c1", "delete"), diff("x", "")),
+            (edit("c1", "insert"), diff("", "new")),
+            (edit("unknown", "replace"), None),
+        ];
+        for (input, expected) in rows {
+            let found = change_diff("NotebookEdit", &input, Some(notebook.clone()));
+            assert_eq!(found, expected, "{input}");
+        }
+        assert_eq!(change_diff("NotebookEdit", &edit("c1", "replace"), Some("no JSON".into())), None);
     }
 
     #[test]

@@ -1,17 +1,17 @@
 //! The tool calls of a session that the editor has seen and that have no result yet, and the updates about them.
 
 use std::collections::{HashMap, HashSet};
-use std::path::PathBuf;
+use std::path::{Path, PathBuf};
 
 use agent_client_protocol::v1::schema::{
     Meta, SessionUpdate, Terminal, ToolCall, ToolCallContent, ToolCallStatus, ToolCallUpdate,
     ToolCallUpdateFields,
 };
 use serde_json::{Value, json};
-use whimbrel::wire::message::ToolOutputChunk;
+use whimbrel::wire::message::{CommandExit, ToolOutputChunk};
 
 use super::call::{describe_call, is_plan_tool, kind, provisional_title};
-use super::result::{RawResult, command_output, describe_result, exit_code};
+use super::result::{RawResult, command_exit, command_output, describe_result};
 use super::text::{fenced_content, tail};
 use crate::capabilities::{ClientFeatures, TerminalOutput};
 
@@ -55,6 +55,34 @@ impl Calls {
             background_commands: HashMap::new(),
             background_agents: HashSet::new(),
         }
+    }
+
+    pub(crate) fn cwd(&self) -> &Path {
+        &self.cwd
+    }
+
+    /// A call that has no result yet, as it is now.
+    pub(crate) fn show_open(&self, id: &str) -> Option<SessionUpdate> {
+        let call = self.open.get(id).filter(|call| !is_plan_tool(&call.tool))?;
+        let mut shown = self.describe(id, &call.tool, &call.input, None);
+        if call.is_running {
+            shown = shown.status(ToolCallStatus::InProgress);
+        }
+        if !call.output.is_empty() {
+            shown = shown.content(vec![fenced_content(&call.output, "console")]);
+        }
+        Some(SessionUpdate::ToolCall(shown))
+    }
+
+    /// The calls of subagents that have no result yet, as they are now.
+    pub(crate) fn show_open_of_subagents(&self) -> impl Iterator<Item = SessionUpdate> {
+        let is_nested = |id: &&String| self.open.get(*id).is_some_and(|call| call.parent.is_some());
+        self.order.iter().filter(is_nested).filter_map(|id| self.show_open(id))
+    }
+
+    /// Whether a command goes on in the background.
+    pub(crate) fn is_background_command(&self, id: &str) -> bool {
+        self.background_commands.contains_key(id)
     }
 
     /// The tool and the input of an open call.
@@ -196,7 +224,7 @@ impl Calls {
         self.background_commands.remove(id)?;
         let terminals = self.terminals?;
         let update = ToolCallUpdate::new(id.to_owned(), ToolCallUpdateFields::new());
-        Some(SessionUpdate::ToolCallUpdate(update.meta(terminals.exit_meta(id, None, None))))
+        Some(SessionUpdate::ToolCallUpdate(update.meta(terminals.exit_meta(id, &CommandExit::default()))))
     }
 
     /// Closes the calls that get no result any more because the turn is over. Those of agents in the background go on.
@@ -204,20 +232,22 @@ impl Calls {
         let (background, ended): (Vec<String>, Vec<String>) =
             std::mem::take(&mut self.order).into_iter().partition(|id| self.is_in_background(id));
         self.order = background;
-        let mut updates = Vec::new();
-        for id in ended {
-            let Some(call) = self.open.remove(&id) else { continue };
-            if is_plan_tool(&call.tool) {
-                continue;
-            }
-            let fields = ToolCallUpdateFields::new().status(ToolCallStatus::Failed);
-            let mut update = ToolCallUpdate::new(id.clone(), fields);
-            if let Some(terminals) = self.terminals.filter(|_| is_command(&call.tool)) {
-                update = update.meta(terminals.exit_meta(&id, None, None));
-            }
-            updates.push(SessionUpdate::ToolCallUpdate(update));
+        ended.iter().filter_map(|id| self.close(id)).collect()
+    }
+
+    /// Closes a call that gets no result any more.
+    pub(crate) fn close(&mut self, id: &str) -> Option<SessionUpdate> {
+        let call = self.open.remove(id)?;
+        self.order.retain(|open| open != id);
+        if is_plan_tool(&call.tool) {
+            return None;
         }
-        updates
+        let fields = ToolCallUpdateFields::new().status(ToolCallStatus::Failed);
+        let mut update = ToolCallUpdate::new(id.to_owned(), fields);
+        if let Some(terminals) = self.terminals.filter(|_| is_command(&call.tool)) {
+            update = update.meta(terminals.exit_meta(id, &CommandExit::default()));
+        }
+        Some(SessionUpdate::ToolCallUpdate(update))
     }
 
     fn is_in_background(&self, id: &str) -> bool {
@@ -256,7 +286,7 @@ impl Calls {
             meta.append(&mut terminals.output_meta(id, &command_output(result)));
         }
         if !self.background_commands.contains_key(id) {
-            meta.append(&mut terminals.exit_meta(id, exit_code(result), None));
+            meta.append(&mut terminals.exit_meta(id, &command_exit(result)));
         }
         ToolCallUpdate::new(id.to_owned(), fields.content(vec![terminal(id)])).meta(meta)
     }
@@ -301,7 +331,7 @@ mod tests {
     }
 
     fn success(structured: &Value) -> RawResult<'_> {
-        RawResult { structured: Some(structured), for_model: None, is_error: false }
+        RawResult { structured: Some(structured), for_model: None, is_error: false, exit: None }
     }
 
     #[test]
@@ -350,6 +380,19 @@ mod tests {
             json!({"terminal_id": "c", "exit_code": 0, "signal": null})
         );
         assert_eq!(update["_meta"].get("terminal_output_delta"), None, "the output was streamed");
+    }
+
+    #[test]
+    fn terminal_of_a_killed_command_names_the_signal() {
+        let mut calls = calls(Some(TerminalOutput::Output));
+        calls.complete_input("c", "Bash", &json!({"command": "make"}), None);
+        let exit = CommandExit { exit_code: None, signal: Some("SIGKILL".into()) };
+        let result = RawResult { structured: None, for_model: None, is_error: true, exit: Some(&exit) };
+        let (_, _, update) = calls.finish("c", result).unwrap();
+        assert_eq!(
+            to_json(update)["_meta"]["terminal_exit"],
+            json!({"terminal_id": "c", "exit_code": null, "signal": "SIGKILL"})
+        );
     }
 
     #[test]

@@ -39,8 +39,8 @@ pub(crate) struct Translator {
     features: ClientFeatures,
     pub(crate) calls: Calls,
     plan: TaskPlan,
-    /// Id of the reply that streams.
-    reply_id: Option<String>,
+    /// The reply that streams, or the last one of the turn.
+    reply: Option<StreamedReply>,
     /// Replies of which text or thinking was streamed.
     streamed: HashSet<String>,
     usage: ContextUsage,
@@ -48,6 +48,42 @@ pub(crate) struct Translator {
     compaction: u64,
     /// Why the last model call of the turn failed.
     failure: Option<FailureKind>,
+}
+
+/// The text of a reply so far, for an editor that loads the session meanwhile.
+#[derive(Debug, Default)]
+pub(crate) struct StreamedReply {
+    pub(crate) id: String,
+    parts: Vec<(ReplyPart, String)>,
+}
+
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+enum ReplyPart {
+    Text,
+    Thinking,
+}
+
+impl StreamedReply {
+    fn add(&mut self, part: ReplyPart, delta: &str) {
+        match self.parts.last_mut() {
+            Some((last, text)) if *last == part => text.push_str(delta),
+            _ => self.parts.push((part, delta.to_owned())),
+        }
+    }
+
+    /// All of it as updates.
+    pub(crate) fn updates(&self) -> impl Iterator<Item = SessionUpdate> {
+        self.parts.iter().map(|(part, text)| part.update(text_chunk(text, Some(&self.id))))
+    }
+}
+
+impl ReplyPart {
+    fn update(self, chunk: ContentChunk) -> SessionUpdate {
+        match self {
+            Self::Text => SessionUpdate::AgentMessageChunk(chunk),
+            Self::Thinking => SessionUpdate::AgentThoughtChunk(chunk),
+        }
+    }
 }
 
 /// How full the context is.
@@ -63,7 +99,7 @@ impl Translator {
             features,
             calls: Calls::new(cwd, &features),
             plan: TaskPlan::default(),
-            reply_id: None,
+            reply: None,
             streamed: HashSet::new(),
             usage: ContextUsage::default(),
             compaction: 0,
@@ -108,6 +144,22 @@ impl Translator {
         self.usage.window.is_some()
     }
 
+    /// The reply of the running turn, as far as it was streamed.
+    pub(crate) fn streaming_reply(&self) -> Option<&StreamedReply> {
+        self.reply.as_ref()
+    }
+
+    /// A translator for the stored messages of the session.
+    pub(crate) fn for_replay(&self) -> Self {
+        Self::new(self.calls.cwd().to_owned(), self.features)
+    }
+
+    /// Continues with the plan and the usage of stored messages.
+    pub(crate) fn take_over(&mut self, replayed: Self) {
+        self.plan = replayed.plan;
+        self.usage.tokens = replayed.usage.tokens;
+    }
+
     /// Records the usage of a stored reply.
     pub(crate) fn set_usage(&mut self, usage: &Usage) {
         self.usage.tokens = stream::context_tokens(usage);
@@ -133,7 +185,7 @@ impl Translator {
         let is_main = event.parent_tool_use_id.is_none();
         match stream::parse(event)? {
             ReplyEvent::MessageStart { message } if is_main => {
-                self.reply_id = Some(message.id.into_owned());
+                self.reply = Some(StreamedReply { id: message.id.into_owned(), parts: Vec::new() });
                 // The output is counted when the reply is complete.
                 self.usage.tokens = stream::context_tokens(&message.usage) - message.usage.output_tokens;
                 None
@@ -142,14 +194,12 @@ impl Translator {
                 self.calls.announce(&id, &name, event.parent_tool_use_id.as_deref())
             }
             ReplyEvent::ContentBlockDelta { delta: Delta::Text { text } } if is_main && !text.is_empty() => {
-                self.mark_streamed();
-                Some(SessionUpdate::AgentMessageChunk(self.chunk(&text)))
+                Some(self.stream(ReplyPart::Text, &text))
             }
             ReplyEvent::ContentBlockDelta { delta: Delta::Thinking { thinking } }
                 if is_main && !thinking.is_empty() =>
             {
-                self.mark_streamed();
-                Some(SessionUpdate::AgentThoughtChunk(self.chunk(&thinking)))
+                Some(self.stream(ReplyPart::Thinking, &thinking))
             }
             ReplyEvent::MessageDelta { usage: Some(usage) } if is_main => {
                 // Some providers repeat the input here, some only count the output.
@@ -199,6 +249,7 @@ impl Translator {
                     structured: user.tool_use_result.as_ref(),
                     for_model: content.as_ref(),
                     is_error: is_error.unwrap_or(false),
+                    exit: user.command_exit.as_ref(),
                 };
                 updates.extend(self.finish_call(tool_use_id, result));
             }
@@ -268,7 +319,7 @@ impl Translator {
     }
 
     fn translate_turn_result(&mut self, result: &TurnResult) -> Vec<SessionUpdate> {
-        self.reply_id = None;
+        self.reply = None;
         let mut updates = self.calls.close_all();
         let window = result.model_usage.values().map(|usage| usage.context_window).max();
         if self.usage.window.is_none() {
@@ -278,18 +329,17 @@ impl Translator {
         updates
     }
 
-    fn mark_streamed(&mut self) {
-        let Some(id) = &self.reply_id else { return };
-        if !self.streamed.contains(id) {
+    /// Passes a delta of the reply on, and remembers it.
+    fn stream(&mut self, part: ReplyPart, delta: &str) -> SessionUpdate {
+        let Some(reply) = &mut self.reply else { return part.update(text_chunk(delta, None)) };
+        reply.add(part, delta);
+        if !self.streamed.contains(&reply.id) {
             if self.streamed.len() >= MAX_STREAMED_REPLIES {
                 self.streamed.clear();
             }
-            self.streamed.insert(id.clone());
+            self.streamed.insert(reply.id.clone());
         }
-    }
-
-    fn chunk(&self, text: &str) -> ContentChunk {
-        text_chunk(text, self.reply_id.as_deref())
+        part.update(text_chunk(delta, Some(&reply.id)))
     }
 }
 

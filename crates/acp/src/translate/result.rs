@@ -3,6 +3,7 @@
 use agent_client_protocol::v1::schema::{ContentBlock, ImageContent, ToolCallContent, ToolCallLocation};
 use serde_json::Value;
 use whimbrel::wire::content::{Block, ResultContent, Source};
+use whimbrel::wire::message::CommandExit;
 
 use super::diff;
 use super::text::{fenced_content, text_content};
@@ -18,6 +19,8 @@ pub(crate) struct RawResult<'a> {
     /// What the model reads.
     pub(crate) for_model: Option<&'a ResultContent>,
     pub(crate) is_error: bool,
+    /// How the command of a failed call ended.
+    pub(crate) exit: Option<&'a CommandExit>,
 }
 
 /// What an editor shows of it.
@@ -77,17 +80,21 @@ pub(crate) fn command_output(result: RawResult<'_>) -> String {
     };
     let part = |name: &str| structured[name].as_str().unwrap_or_default().trim_end_matches('\n');
     let parts = [part("stdout"), part("stderr")].map(str::to_owned);
-    parts.into_iter().filter(|text| !text.is_empty()).collect::<Vec<_>>().join("\n")
+    let output = parts.into_iter().filter(|text| !text.is_empty()).collect::<Vec<_>>().join("\n");
+    match structured["backgroundTaskId"].is_string() && output.is_empty() {
+        // It says where the output is.
+        true => model_text(result.for_model),
+        false => output,
+    }
 }
 
-/// The exit code of a command.
-pub(crate) fn exit_code(result: RawResult<'_>) -> Option<u32> {
-    if !result.is_error {
-        return Some(0);
+/// How the command of a call ended; unknown if it did not run.
+pub(crate) fn command_exit(result: RawResult<'_>) -> CommandExit {
+    match result.exit {
+        Some(exit) => exit.clone(),
+        None if result.is_error => CommandExit::default(),
+        None => CommandExit { exit_code: Some(0), signal: None },
     }
-    let text = error_text(result);
-    let digits = text.strip_prefix("Exit code ")?;
-    digits.split(|character: char| !character.is_ascii_digit()).next()?.parse().ok()
 }
 
 /// The reason of a failure.
@@ -215,7 +222,8 @@ mod tests {
 
     fn described(tool: &str, structured: &Value, for_model: &str, is_error: bool) -> Vec<ToolCallContent> {
         let for_model = ResultContent::Text(for_model.into());
-        let result = RawResult { structured: Some(structured), for_model: Some(&for_model), is_error };
+        let result =
+            RawResult { structured: Some(structured), for_model: Some(&for_model), is_error, exit: None };
         describe_result(tool, result).content
     }
 
@@ -270,13 +278,17 @@ mod tests {
     }
 
     #[test]
-    fn exit_code_is_read_from_the_failure() {
-        let code = |structured: Value, is_error| {
-            exit_code(RawResult { structured: Some(&structured), for_model: None, is_error })
-        };
-        assert_eq!(code(json!({}), false), Some(0));
-        assert_eq!(code(json!("Error: Exit code 137 (killed by SIGKILL)"), true), Some(137));
-        assert_eq!(code(json!("Error: denied"), true), None);
+    fn end_of_a_command_is_that_of_its_process() {
+        let killed = CommandExit { exit_code: None, signal: Some("SIGKILL".into()) };
+        let rows = [
+            (false, None, CommandExit { exit_code: Some(0), signal: None }),
+            (true, Some(&killed), killed.clone()),
+            (true, None, CommandExit::default()),
+        ];
+        for (is_error, exit, expected) in rows {
+            let result = RawResult { structured: None, for_model: None, is_error, exit };
+            assert_eq!(command_exit(result), expected);
+        }
     }
 
     #[test]

@@ -121,6 +121,7 @@ mod tests {
             parent_tool_use_id: None,
             timestamp: None,
             tool_use_result: None,
+            command_exit: None,
         })
     }
 

@@ -1,6 +1,6 @@
 //! Tool calls in a conversation: unique call ids, and the results.
 
-use serde_json::Value;
+use serde_json::{Value, json};
 use whimbrel_os::ids;
 use whimbrel_wire::content::{Block, Content, ResultContent, Role};
 use whimbrel_wire::message::User;
@@ -35,7 +35,7 @@ impl Conversation {
 
     fn add_result(&mut self, result: ToolCallResult) -> User {
         self.begin_uncommitted();
-        let ToolCallResult { id, content, meta, is_error, .. } = result;
+        let ToolCallResult { id, content, meta, is_error, command_exit, .. } = result;
         let block = Block::ToolResult {
             tool_use_id: id,
             content: Some(non_empty_result(content)),
@@ -48,8 +48,9 @@ impl Conversation {
         extra_fields.extend(
             self.last_assistant_uuid.clone().map(|id| ("sourceToolAssistantUUID", Value::String(id))),
         );
+        extra_fields.extend(command_exit.as_ref().map(|exit| ("commandExit", json!(exit))));
         self.write_user(&uuid, &content, extra_fields);
-        User { tool_use_result: Some(meta), ..self.user_frame(uuid, content) }
+        User { tool_use_result: Some(meta), command_exit, ..self.user_frame(uuid, content) }
     }
 }
 

@@ -84,6 +84,7 @@ pub(crate) async fn handle_request(
         Request::SideQuestion(request) => return side_question::answer_question(session, id, request).await,
         Request::GetHooksListing(_) => hooks_listing::list_hooks(session, id),
         Request::ListPermissionRules(_) => settings::list_rules(session, id),
+        Request::UpdatePermissions(update) => return settings::update_permissions(session, id, update),
         // The engine does not depend on it.
         Request::SetHasSubscribers(_) => ControlResponse::ok(id),
         Request::CancelAsyncMessage(request) => session::cancel_message(session, id, &request),

@@ -35,6 +35,7 @@ fn results_keep_their_content_type() {
         content,
         meta: Value::Null,
         is_error,
+        command_exit: None,
         denial: None,
         notes: vec!["a note".into()],
         end_turn: None,

@@ -48,7 +48,19 @@ pub(super) fn resolve_servers(
         }
         servers.add_configs(ServerOrigin::Dynamic, &plugins.mcp_servers(), &variable);
     }
+    let configured = servers.entries.clone();
     servers.add_configs(ServerOrigin::Dynamic, &options.mcp_servers, &variable);
+    let replaced: Vec<&str> = (configured.iter())
+        .filter(|(name, entry)| servers.entries.get(*name).is_some_and(|now| now.config != entry.config))
+        .map(|(name, _)| name.as_str())
+        .collect();
+    if !replaced.is_empty() {
+        let text = format!(
+            "MCP servers of the host replace configured ones of the same name: {}.",
+            replaced.join(", ")
+        );
+        servers.warnings.push(text);
+    }
     for (name, error) in &options.invalid_mcp_servers {
         servers.add_invalid(ServerOrigin::Dynamic, name, error);
     }
@@ -239,5 +251,22 @@ mod tests {
         nix::unistd::mkfifo(&root.join(".mcp.json"), nix::sys::stat::Mode::S_IRWXU).unwrap();
         let (_, problems) = resolved(&root, &root.join("missing"), &options_with_settings(&json!({})));
         assert!(problems.contains(".mcp.json cannot be read"), "{problems}");
+    }
+
+    #[test]
+    fn servers_of_the_host_that_replace_others_are_reported() {
+        let dir = tempfile::tempdir().unwrap();
+        let home = dir.path().join("home");
+        fs::create_dir_all(&home).unwrap();
+        let configured =
+            json!({"flag": {"command": "other"}, "same": {"command": "x"}, "mine": {"command": "x"}});
+        fs::write(home.join(".claude.json"), json!({"mcpServers": configured}).to_string()).unwrap();
+        let entry: McpServerConfig = serde_json::from_value(json!({"command": "x"})).unwrap();
+        let options = Options {
+            mcp_servers: [("flag".to_owned(), entry.clone()), ("same".to_owned(), entry)].into(),
+            ..Options::default()
+        };
+        let (_, warnings) = resolved(dir.path(), &home, &options);
+        assert_eq!(warnings, "MCP servers of the host replace configured ones of the same name: flag.");
     }
 }

@@ -92,6 +92,7 @@ fn output_is_pending_until_a_call_succeeds() {
         content: "x".to_owned().into(),
         meta: json!({"structured_output": {"n": 1}}),
         is_error,
+        command_exit: None,
         denial: None,
         notes: Vec::new(),
         end_turn: None,

@@ -1,6 +1,6 @@
 // The state of the page and everything that changes it. Views read it and call its functions; it knows no templates.
 
-import { HostError, type Answer, type HostEvent, type HostRequest, type Me, type Message, type Mode, type Priority, type Session } from './contract'
+import { HostError, type Answer, type FolderTrust, type HostEvent, type HostRequest, type Me, type Message, type Mode, type Priority, type Session, type SessionState } from './contract'
 import type { Frame } from './contract'
 import { get, post, remove, request, upload } from './net/http'
 import { Socket, type ServerMessage, type SocketState } from './net/socket'
@@ -51,7 +51,9 @@ export class App {
   announcement = ''
   sessionsLoaded = false
   requestsLoaded = false
-  search = { words: '', folder: '', archived: false, results: null as Session[] | null, next: null as string | null, loading: false }
+  search = { words: '', folder: '', state: '' as SessionState | '', archived: false, results: null as Session[] | null, next: null as string | null, loading: false }
+  /** Where the list of all sessions goes on. */
+  nextSessions: string | null = null
   creating = { open: false, sending: false, error: null as string | null, folder: '', mode: 'default' as Mode, key: newKey(), suggestions: null as string[] | null, selected: -1 }
   private readonly socket: Socket
   private drawing = false
@@ -153,7 +155,8 @@ export class App {
       this.requestsLoaded = true
       this.changed()
     }).catch(fail)
-    this.socket.call<{ sessions?: Session[] }>('watch', { what: 'sessions' }).then(result => {
+    this.socket.call<{ sessions?: Session[], next?: string | null }>('watch', { what: 'sessions' }).then(result => {
+      if (!this.sessionsLoaded) this.nextSessions = result.next ?? null
       for (const session of result.sessions ?? []) this.mergeSession(session)
       this.sessionsLoaded = true
       this.openRoute()
@@ -182,7 +185,8 @@ export class App {
         if (!session) return
         session.resync()
         session.settle()
-        void this.subscribe(session)
+        session.subscribed = false
+        this.subscribe(session).catch((error: unknown) => { session.error = messageOf(error); this.changed() })
         break
       }
       case 'session': this.mergeSession(message.session as Session); break
@@ -209,8 +213,16 @@ export class App {
     this.requests.set(request.id, request)
     if (!known && request.state === 'open') {
       this.announcement = `${requestTitle(request)} in ${request.session_title || 'a session'}`
-      notify(requestTitle(request), request.session_title || request.folder, `/s/${request.session}`, path => this.navigate(path))
+      const isWaiting = async () => this.requests.get(request.id)?.state === 'open' && !await this.isSeen()
+      notify(requestTitle(request), request.session_title || request.folder, `/s/${request.session}`, isWaiting, path => this.navigate(path))
     }
+  }
+
+  /** Whether a person looks at a tab of ours, here or on another device. */
+  private async isSeen (): Promise<boolean> {
+    if (document.visibilityState === 'visible') return true
+    const { visible } = await this.socket.call<{ visible?: number }>('visible', { on: false }).catch(() => ({ visible: 0 }))
+    return Boolean(visible)
   }
 
   openRequests (): HostRequest[] {
@@ -332,16 +344,16 @@ export class App {
 
   async searchSessions () {
     const search = this.search
-    if (!search.words && !search.archived && !search.folder) {
+    if (!search.words && !search.archived && !search.folder && !search.state) {
       search.results = null
       return this.changed()
     }
     search.loading = true
     this.changed()
-    const asked = JSON.stringify([search.words, search.folder, search.archived])
+    const asked = this.searchQuery().toString()
     try {
       const result = await get<{ sessions: Session[], next: string | null }>(`/v1/sessions?${this.searchQuery()}`)
-      if (asked !== JSON.stringify([search.words, search.folder, search.archived])) return
+      if (asked !== this.searchQuery().toString()) return
       search.results = result.sessions
       search.next = result.next
     } catch (error) {
@@ -352,23 +364,43 @@ export class App {
   }
 
   private searchQuery (): URLSearchParams {
-    const { words, folder, archived } = this.search
+    const { words, folder, state, archived } = this.search
     const query = new URLSearchParams({ limit: '50' })
     if (words) query.set('words', words)
     if (folder) query.set('folder', folder)
+    if (state) query.set('state', state)
     if (archived) query.set('archived', 'true')
     return query
   }
 
-  /** The next page of the list or of the search. */
-  async moreSessions (cursor: string | null) {
+  /** Where the list or the search that is shown goes on; null at its end. */
+  get nextPage (): string | null {
+    return this.search.results ? this.search.next : this.nextSessions
+  }
+
+  /** Adds the next page of the list or of the search. */
+  async moreSessions () {
     const query = this.searchQuery()
-    if (cursor) query.set('cursor', cursor)
-    const result = await get<{ sessions: Session[], next: string | null }>(`/v1/sessions?${query}`)
-    if (this.search.results) this.search.results = [...this.search.results, ...result.sessions]
-    else for (const session of result.sessions) this.mergeSession(session)
-    this.search.next = result.next
-    this.changed()
+    if (!this.nextPage) return
+    query.set('cursor', this.nextPage)
+    await this.attempt(async () => {
+      const result = await get<{ sessions: Session[], next: string | null }>(`/v1/sessions?${query}`)
+      if (this.search.results) {
+        this.search.results = [...this.search.results, ...result.sessions]
+        this.search.next = result.next
+      } else {
+        for (const session of result.sessions) this.mergeSession(session)
+        this.nextSessions = result.next
+      }
+    })
+  }
+
+  /** The sessions that are shown: those of the search as they are now, or all that are known. */
+  shownSessions (): Session[] {
+    const { results, state } = this.search
+    if (!results) return [...this.sessions.values()].filter(session => !session.archived).sort((a, b) => b.touched_at - a.touched_at)
+    const current = results.map(found => ({ ...found, ...this.sessions.get(found.id), hits: found.hits }))
+    return state ? current.filter(session => session.state === state) : current
   }
 
   async patchSession (id: string, change: { title?: string, archived?: boolean }) {
@@ -411,11 +443,28 @@ export class App {
     await this.attempt(() => post(`/v1/sessions/${id}/continue`, {}))
   }
 
-  async trustFolder (folder: string) {
+  private readonly trusts = new Map<string, FolderTrust | null>()
+
+  /** What trust in a folder adds, asked for once; null until it is known. */
+  trustOf (folder: string): FolderTrust | null {
+    const known = this.trusts.get(folder)
+    if (known !== undefined) return known
+    this.trusts.set(folder, null)
+    get<FolderTrust>(`/v1/folders/trust?folder=${encodeURIComponent(folder)}`).then(trust => { this.trusts.set(folder, trust); this.changed() }, () => {})
+    return null
+  }
+
+  /** What a card shows of trust; it is drawn again when this changes. */
+  trustVersion (folder: string): string {
+    return JSON.stringify(this.trusts.get(folder) ?? null)
+  }
+
+  async setTrust (folder: string, trusted: boolean) {
     await this.attempt(async () => {
-      await request('PUT', '/v1/folders/trust', { folder, trusted: true })
-      for (const session of this.sessions.values()) if (session.folder === folder) this.sessions.set(session.id, { ...session, trusted: true })
-      this.say('This folder is trusted. Its own settings count from the next start of a session on.')
+      await request('PUT', '/v1/folders/trust', { folder, trusted })
+      this.trusts.delete(folder)
+      for (const session of this.sessions.values()) if (session.folder === folder) this.sessions.set(session.id, { ...session, trusted })
+      this.say(trusted ? 'This folder is trusted. Its own settings count from the next start of a session on.' : 'This folder is no longer trusted. Its own settings end with the session that runs.')
     })
   }
 

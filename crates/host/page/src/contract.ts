@@ -90,6 +90,13 @@ export interface Answer {
   mode?: Mode
 }
 
+/** A folder, whether it is trusted, and what its own settings have that counts only then. */
+export interface FolderTrust {
+  folder: string
+  trusted: boolean
+  adds: { files: string[], hooks: string[], servers: string[], allow: string[], other: string[] }
+}
+
 export interface Upload { id: string, name: string, type: string, size: number }
 
 export interface Message {

@@ -9,11 +9,11 @@ export function notificationsWanted (): boolean {
 /** Time after which a request is told of, if no tab of ours is looked at. */
 const DELAY_MS = 5000
 
-export function notify (title: string, body: string, path: string, open: (path: string) => void) {
+export function notify (title: string, body: string, path: string, isWaiting: () => Promise<boolean>, open: (path: string) => void) {
   if (!notificationsWanted()) return
-  setTimeout(() => {
-    if (document.visibilityState === 'visible') return
+  const show = () => {
     const notification = new Notification(title, { body, tag: path })
     notification.onclick = () => { window.focus(); open(path) }
-  }, DELAY_MS)
+  }
+  setTimeout(() => { void isWaiting().then(waits => { if (waits) show() }) }, DELAY_MS)
 }

@@ -2,14 +2,14 @@
 
 use std::time::Duration;
 
-use axum::extract::{Path, State};
+use axum::extract::State;
 use axum::http::{StatusCode, header};
 use axum::response::{IntoResponse, Response};
 use serde::Deserialize;
 use serde_json::Value as Json;
 
 use super::Api;
-use super::forms::{Parameters, check_limit};
+use super::forms::{Parameters, PathParts, check_limit};
 use crate::error::{ApiError, ApiResult};
 use crate::session_actor::Command;
 use crate::store::requests::RequestRow;
@@ -28,7 +28,7 @@ const MAX_WAIT_S: f64 = 30.0;
 
 pub(crate) async fn list(
     State(api): State<Api>,
-    Path(id): Path<String>,
+    PathParts(id): PathParts<String>,
     Parameters(parameters): Parameters<EventParameters>,
 ) -> ApiResult<Response> {
     let EventParameters { after, before, limit, wait } = parameters;
@@ -56,7 +56,7 @@ pub(crate) async fn list(
 
 pub(crate) async fn whole(
     State(api): State<Api>,
-    Path((id, seq)): Path<(String, i64)>,
+    PathParts((id, seq)): PathParts<(String, i64)>,
 ) -> ApiResult<Response> {
     let missing = || ApiError::not_found(format!("session {id} has no event {seq}"));
     let events =

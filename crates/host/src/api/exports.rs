@@ -1,14 +1,15 @@
 //! A session as one file: Markdown, the frames as JSON lines, or HTML without scripts.
 
-use axum::extract::{Path, State};
+use axum::extract::State;
 use axum::http::header;
 use axum::response::{IntoResponse, Response};
 use serde::Deserialize;
 use serde_json::Value as Json;
 
 use super::Api;
-use super::forms::Parameters;
-use crate::error::{ApiError, ApiResult};
+use super::forms::{Parameters, PathParts};
+use crate::error::ApiResult;
+use crate::session_actor::Command;
 use crate::store::events::EventRow;
 use crate::store::sessions::SessionRow;
 
@@ -33,10 +34,12 @@ const PAGE: i64 = 500;
 
 pub(crate) async fn export(
     State(api): State<Api>,
-    Path(id): Path<String>,
+    PathParts(id): PathParts<String>,
     Parameters(ExportParameters { format }): Parameters<ExportParameters>,
 ) -> ApiResult<Response> {
-    let session = api.host.store.session(&id).await?.ok_or_else(|| ApiError::no_session(&id))?;
+    // A session of the terminal may not have been read yet.
+    let actor = api.actors.get(&api.host, &id).await?;
+    let session = actor.call(|reply| Command::Read { reply }).await?;
     let mut events = Vec::new();
     loop {
         let after = events.last().map(|event: &EventRow| event.seq);

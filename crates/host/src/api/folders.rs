@@ -11,6 +11,7 @@ use serde_json::{Value as Json, json};
 use super::Api;
 use super::forms::{JsonBody, Me, Parameters, json_response, ok, read_body};
 use crate::error::{ApiError, ApiResult};
+use crate::folder_settings::FolderSettings;
 use crate::session_actor::Command;
 use crate::store::access::audit_step;
 use crate::uploads::{self, MAX_UPLOAD};
@@ -70,6 +71,25 @@ fn subfolders(folder: &Path) -> std::io::Result<Vec<PathBuf>> {
     Ok(found)
 }
 
+#[derive(Debug, Deserialize)]
+#[serde(deny_unknown_fields)]
+pub(crate) struct TrustParameters {
+    folder: String,
+}
+
+/// Whether a folder is trusted, and what its own settings have that counts only then.
+pub(crate) async fn read_trust(
+    State(api): State<Api>,
+    Parameters(TrustParameters { folder }): Parameters<TrustParameters>,
+) -> ApiResult<Response> {
+    let folder = api.host.resolve_folder(&folder).await?;
+    let text = folder.display().to_string();
+    let trusted = api.host.store.is_trusted(&text).await?;
+    let read = tokio::task::spawn_blocking(move || FolderSettings::read(&folder)).await;
+    let adds = read.unwrap_or_default();
+    Ok(ok(&json!({"folder": text, "trusted": trusted, "adds": adds})))
+}
+
 #[derive(Debug, Deserialize, schemars::JsonSchema)]
 #[serde(deny_unknown_fields)]
 pub(crate) struct Trust {
@@ -88,7 +108,7 @@ pub(crate) async fn trust(
     let audit = json!({"folder": text, "trusted": trust.trusted});
     api.host.store.write_one(audit_step(Some(&me.person.id), "trust", &audit)).await?;
     for actor in api.actors.all() {
-        actor.post(Command::TrustChanged).await;
+        actor.post(Command::SettingsChanged { folder: Some(text.clone()) }).await;
     }
     Ok(ok(&folder_json(&api, &folder).await?))
 }

@@ -1,7 +1,7 @@
 //! Bodies, parameters and answers in the form that all resources share.
 
 use axum::body::Body;
-use axum::extract::{FromRequest, FromRequestParts, Query, Request};
+use axum::extract::{FromRequest, FromRequestParts, Path, Query, Request, WebSocketUpgrade};
 use axum::http::request::Parts;
 use axum::http::{StatusCode, header};
 use axum::response::{IntoResponse, Response};
@@ -67,6 +67,39 @@ impl<T: DeserializeOwned, S: Send + Sync> FromRequestParts<S> for Parameters<T> 
         match Query::<T>::from_request_parts(parts, state).await {
             Ok(Query(parameters)) => Ok(Self(parameters)),
             Err(error) => Err(ApiError::bad_request(format!("the address is wrong: {}", error.body_text()))),
+        }
+    }
+}
+
+/// Parts of the path.
+pub(crate) struct PathParts<T>(pub(crate) T);
+
+impl<T: DeserializeOwned + Send, S: Send + Sync> FromRequestParts<S> for PathParts<T> {
+    type Rejection = ApiError;
+
+    async fn from_request_parts(parts: &mut Parts, state: &S) -> Result<Self, ApiError> {
+        match Path::<T>::from_request_parts(parts, state).await {
+            Ok(Path(found)) => Ok(Self(found)),
+            Err(error) => Err(ApiError::bad_request(format!("the path is wrong: {}", error.body_text()))),
+        }
+    }
+}
+
+/// A request for a WebSocket.
+pub(crate) struct Upgrade(pub(crate) WebSocketUpgrade);
+
+impl<S: Send + Sync> FromRequestParts<S> for Upgrade {
+    type Rejection = ApiError;
+
+    async fn from_request_parts(parts: &mut Parts, state: &S) -> Result<Self, ApiError> {
+        match WebSocketUpgrade::from_request_parts(parts, state).await {
+            Ok(upgrade) => Ok(Self(upgrade)),
+            Err(error) => {
+                let text = error.body_text().to_lowercase();
+                Err(ApiError::bad_request(format!(
+                    "this path is a WebSocket: {text}. Open it with a WebSocket client"
+                )))
+            }
         }
     }
 }

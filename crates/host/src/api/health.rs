@@ -31,6 +31,7 @@ pub(crate) async fn metrics(State(api): State<Api>, Me(me): Me) -> ApiResult<Res
     }
     let lines = super::usage::sum_usage(&api, None, None, UsageKey::Model).await?;
     let costs: Vec<_> = lines.into_iter().map(|line| (line.key, line.cost_usd)).collect();
-    let text = api.host.metrics.render(api.host.store.commit_times(), &costs);
+    let open = api.host.store.count_open_requests().await?;
+    let text = api.host.metrics.render(api.host.store.commit_times(), open, &costs);
     Ok(([(header::CONTENT_TYPE, "text/plain; version=0.0.4")], text).into_response())
 }

@@ -8,6 +8,7 @@ mod forms;
 mod health;
 mod nexia;
 mod openapi;
+mod permission_rules;
 mod requests;
 mod sessions;
 mod socket;
@@ -18,11 +19,12 @@ use std::sync::Arc;
 
 use axum::Router;
 use axum::extract::{Request, State};
-use axum::http::{HeaderMap, HeaderValue, header};
+use axum::http::{HeaderMap, HeaderValue, Method, header};
 use axum::middleware::{self, Next};
 use axum::response::{IntoResponse, Response};
-use axum::routing::{delete, get, post, put};
+use axum::routing::{delete, get, post};
 
+use self::forms::PathParts;
 use crate::access::{self, LoginGuard, SignedIn};
 use crate::error::ApiError;
 use crate::host::Host;
@@ -61,12 +63,13 @@ pub(crate) fn router(api: Api) -> Router {
         .route("/v1/sessions/{id}/fork", post(sessions::fork))
         .route("/v1/sessions/{id}/rewind", post(sessions::rewind))
         .route("/v1/sessions/{id}/export", get(exports::export))
+        .route("/v1/sessions/{id}/permission-rules", delete(permission_rules::remove))
         .route("/v1/requests", get(requests::list))
         .route("/v1/requests/{id}", get(requests::read))
         .route("/v1/requests/{id}/answer", post(requests::answer))
         .route("/v1/uploads", post(folders::upload))
         .route("/v1/folders", get(folders::list))
-        .route("/v1/folders/trust", put(folders::trust))
+        .route("/v1/folders/trust", get(folders::read_trust).put(folders::trust))
         .route("/v1/usage", get(usage::usage))
         .route("/v1/audit", get(usage::audit))
         .route("/v1/ws", get(socket::open))
@@ -79,7 +82,7 @@ pub(crate) fn router(api: Api) -> Router {
         .route("/v1/me", get(tokens::me))
         .route("/v1/login", post(tokens::login))
         .route("/app/{hash}/{name}", get(page_file))
-        .fallback(get(page_shell));
+        .fallback(page_shell);
     open.merge(signed_in)
         .method_not_allowed_fallback(unknown)
         .layer(middleware::from_fn_with_state(api.clone(), check_source))
@@ -92,7 +95,8 @@ async fn unknown() -> ApiError {
 
 async fn page_shell(State(api): State<Api>, request: Request) -> Response {
     let path = request.uri().path();
-    if path.starts_with("/v1/") || path.starts_with("/app/") {
+    let reads = matches!(*request.method(), Method::GET | Method::HEAD);
+    if !reads || path.starts_with("/v1/") || path.starts_with("/app/") {
         return unknown().await.into_response();
     }
     api.page.shell(request.headers()).await
@@ -100,7 +104,7 @@ async fn page_shell(State(api): State<Api>, request: Request) -> Response {
 
 async fn page_file(
     State(api): State<Api>,
-    axum::extract::Path((hash, name)): axum::extract::Path<(String, String)>,
+    PathParts((hash, name)): PathParts<(String, String)>,
     headers: HeaderMap,
 ) -> Response {
     api.page.file(&hash, &name, &headers).await

@@ -4,17 +4,20 @@ use std::collections::HashSet;
 use std::sync::Arc;
 
 use axum::extract::State;
-use axum::extract::ws::{Message as SocketMessage, WebSocket, WebSocketUpgrade};
+use axum::extract::ws::{CloseFrame, Message as SocketMessage, Utf8Bytes, WebSocket, close_code};
 use axum::response::Response;
 use serde::Deserialize;
 use serde_json::{Map, Value as Json, json};
+use tokio::sync::broadcast::error::RecvError;
 
 use super::Api;
-use super::forms::{Me, Parameters};
+use super::forms::{Me, Parameters, Upgrade};
 use super::requests::give_answer;
+use super::socket::{SIGNED_OUT, TOO_SLOW, is_revoked};
 use crate::access::SignedIn;
 use crate::clock;
 use crate::error::{ApiError, ApiResult};
+use crate::hub::Notice;
 use crate::message::Message;
 use crate::session_actor::answer::{Answer, Decision, Scope};
 use crate::session_actor::outlet::{Outlet, socket_queue};
@@ -50,11 +53,13 @@ pub(crate) async fn open(
     State(api): State<Api>,
     Me(me): Me,
     Parameters(parameters): Parameters<NexiaParameters>,
-    upgrade: WebSocketUpgrade,
+    Upgrade(upgrade): Upgrade,
 ) -> ApiResult<Response> {
     let actor = api.actors.get(&api.host, &parameters.session).await?;
     let session = parameters.session;
-    Ok(upgrade.max_message_size(1024 * 1024).on_upgrade(move |socket| serve(api, me, actor, session, socket)))
+    let sockets = api.host.sockets.clone();
+    let serve = move |socket| sockets.track_future(serve(api, me, actor, session, socket));
+    Ok(upgrade.max_message_size(1024 * 1024).on_upgrade(serve))
 }
 
 async fn serve(api: Api, me: SignedIn, actor: ActorHandle, session: String, mut socket: WebSocket) {
@@ -70,7 +75,7 @@ async fn serve(api: Api, me: SignedIn, actor: ActorHandle, session: String, mut 
     messages.extend(live.iter().map(Json::to_string));
     let stop = api.host.stopped.clone();
     let mut notices = api.host.hub.watch();
-    loop {
+    let code = loop {
         for message in messages.drain(..) {
             if socket.send(SocketMessage::Text(message.into())).await.is_err() {
                 outlet.close();
@@ -80,7 +85,7 @@ async fn serve(api: Api, me: SignedIn, actor: ActorHandle, session: String, mut 
         tokio::select! {
             message = queued.next() => match message {
                 Some(message) => messages.extend(cards.translate(&message)),
-                None => break,
+                None => break None,
             },
             message = socket.recv() => match message {
                 Some(Ok(SocketMessage::Text(text))) => {
@@ -88,18 +93,25 @@ async fn serve(api: Api, me: SignedIn, actor: ActorHandle, session: String, mut 
                         messages.push(json!({"type": "error", "message": error.message}).to_string());
                     }
                 }
-                Some(Ok(SocketMessage::Close(_)) | Err(_)) | None => break,
+                Some(Ok(SocketMessage::Close(_)) | Err(_)) | None => break None,
                 Some(Ok(_)) => {}
             },
-            notice = notices.recv() => if matches!(notice, Ok(crate::hub::Notice::Revoked(token)) if token == me.token) {
-                break;
+            notice = notices.recv() => match notice {
+                Ok(Notice::Revoked(token)) if token == me.token => break Some(SIGNED_OUT),
+                Err(RecvError::Lagged(_)) if is_revoked(&api, &me).await => break Some(SIGNED_OUT),
+                _ => {}
             },
-            () = stop.cancelled() => break,
+            () = stop.cancelled() => break Some(close_code::AWAY),
         }
         if outlet.is_closed() {
             // Too slow: the page connects again, and gets what is open.
-            break;
+            break Some(TOO_SLOW);
         }
+    };
+    if let Some(code) = code {
+        let frame = CloseFrame { code, reason: Utf8Bytes::default() };
+        // A peer that is gone needs no goodbye.
+        let _ = socket.send(SocketMessage::Close(Some(frame))).await;
     }
     outlet.close();
 }

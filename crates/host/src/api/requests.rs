@@ -1,12 +1,12 @@
 //! Requests to people, of all sessions, and their answers.
 
-use axum::extract::{Path, State};
+use axum::extract::State;
 use axum::response::Response;
 use serde::Deserialize;
 use serde_json::{Value as Json, json};
 
 use super::Api;
-use super::forms::{JsonBody, Me, Parameters, check_limit, ok, parse_cursor, to_cursor};
+use super::forms::{JsonBody, Me, Parameters, PathParts, check_limit, ok, parse_cursor, to_cursor};
 use crate::error::{ApiError, ApiResult};
 use crate::session_actor::Command;
 use crate::session_actor::answer::Answer;
@@ -46,7 +46,7 @@ pub(crate) async fn list(
     Ok(ok(&json!({"requests": requests, "next": next})))
 }
 
-pub(crate) async fn read(State(api): State<Api>, Path(id): Path<String>) -> ApiResult<Response> {
+pub(crate) async fn read(State(api): State<Api>, PathParts(id): PathParts<String>) -> ApiResult<Response> {
     Ok(ok(&find(&api, &id).await?.to_json()))
 }
 
@@ -60,7 +60,7 @@ async fn find(api: &Api, id: &str) -> ApiResult<RequestRow> {
 pub(crate) async fn answer(
     State(api): State<Api>,
     Me(me): Me,
-    Path(id): Path<String>,
+    PathParts(id): PathParts<String>,
     JsonBody(answer): JsonBody<Answer>,
 ) -> ApiResult<Response> {
     Ok(ok(&give_answer(&api, &id, answer, me.person).await?))

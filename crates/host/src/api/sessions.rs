@@ -1,21 +1,24 @@
 //! Sessions: list, create, read, change, and what is done with one.
 
-use axum::extract::{Path, State};
+use axum::extract::State;
 use axum::http::StatusCode;
 use axum::response::{IntoResponse, Response};
 use serde::Deserialize;
 use serde_json::{Value as Json, json};
 
 use super::Api;
-use super::forms::{JsonBody, Me, Parameters, check_limit, json_response, ok, parse_cursor, to_cursor};
+use super::forms::{
+    JsonBody, Me, Parameters, PathParts, check_limit, json_response, ok, parse_cursor, to_cursor,
+};
 use crate::access::{self, Credential};
 use crate::clock;
 use crate::error::{ApiError, ApiResult};
 use crate::message::{Message, check_key};
 use crate::session_actor::answer::parse_mode;
 use crate::session_actor::{Command, Rewind, SentMessage};
-use crate::store::access::audit_step;
-use crate::store::sessions::{SessionFilter, SessionRow, SessionState};
+use crate::store::StoreError;
+use crate::store::access::{Person, audit_step};
+use crate::store::sessions::{SessionFilter, SessionRow, SessionSearch, SessionState};
 
 #[derive(Debug, Deserialize)]
 #[serde(deny_unknown_fields)]
@@ -49,8 +52,9 @@ pub(crate) async fn list(
         None => Vec::new(),
     };
     let filter = SessionFilter {
-        ids: words.is_some().then(|| found.iter().map(|result| result.session.clone()).collect()),
-        words,
+        search: words.as_deref().map(|words| {
+            SessionSearch::new(words, found.iter().map(|result| result.session.clone()).collect())
+        }),
         folder: parameters.folder,
         state: parameters.state,
         origin: parameters.origin,
@@ -59,17 +63,11 @@ pub(crate) async fn list(
         limit: limit + 1,
     };
     let mut rows = api.host.store.sessions(&filter).await?;
-    let limit = usize::try_from(limit).unwrap_or(usize::MAX);
-    let next = if rows.len() > limit {
-        rows.truncate(limit);
-        rows.last().map(|row| to_cursor(row.touched_at, &row.id)).unwrap_or_default()
-    } else {
-        Json::Null
-    };
+    let next = cut_page(&mut rows, limit);
     let mut sessions = Vec::with_capacity(rows.len());
     for row in &rows {
         let mut session = row.to_json();
-        if filter.words.is_some() {
+        if filter.search.is_some() {
             let hits = found.iter().find(|result| result.session == row.engine_session);
             let mut shown = Vec::new();
             for hit in hits.iter().flat_map(|result| &result.hits) {
@@ -84,6 +82,16 @@ pub(crate) async fn list(
         sessions.push(session);
     }
     Ok(ok(&json!({"sessions": sessions, "next": next})))
+}
+
+/// Cuts a list to a page; returns where the next one begins.
+pub(crate) fn cut_page(rows: &mut Vec<SessionRow>, limit: i64) -> Json {
+    let limit = usize::try_from(limit).unwrap_or(usize::MAX);
+    if rows.len() <= limit {
+        return Json::Null;
+    }
+    rows.truncate(limit);
+    rows.last().map(|row| to_cursor(row.touched_at, &row.id)).unwrap_or_default()
 }
 
 #[derive(Debug, Deserialize, serde::Serialize, schemars::JsonSchema)]
@@ -104,15 +112,8 @@ pub(crate) async fn create(
 ) -> ApiResult<Response> {
     check_key(&new.key)?;
     let digest = clock::digest(&serde_json::to_string(&new).unwrap_or_default());
-    if let Some((known, known_digest)) = api.host.store.session_by_key(&new.key).await? {
-        if known_digest.as_deref() != Some(&digest) {
-            return Err(ApiError::key_reused(format!("the key {:?} was used for another request", new.key)));
-        }
-        if let Some(message) = new.message {
-            let actor = api.actors.get(&api.host, &known.id).await?;
-            actor.call(|reply| Command::Send { message, person: me.person, reply }).await?;
-        }
-        return Ok(ok(&read_row(&api, &known.id).await?.to_json()));
+    if let Some(known) = find_created(&api, &new.key, &digest).await? {
+        return repeat_creation(&api, known, new.message, me.person).await;
     }
     api.host.check_not_draining()?;
     let folder = api.host.resolve_folder(&new.folder).await?;
@@ -134,7 +135,16 @@ pub(crate) async fn create(
         row.insert(Some(&new.key), Some(&digest)).required(),
         audit_step(Some(&me.person.id), "create", &audit),
     ];
-    api.host.store.write(steps.into()).await?;
+    match api.host.store.write(steps.into()).await {
+        Ok(_) => {}
+        // The same request came a moment ago.
+        Err(StoreError::Refused(_)) => {
+            let known = find_created(&api, &new.key, &digest).await?;
+            let known = known.ok_or(StoreError::Shape("a session is missing"))?;
+            return repeat_creation(&api, known, new.message, me.person).await;
+        }
+        Err(error) => return Err(error.into()),
+    }
     let actor = api.actors.get(&api.host, &row.id).await?;
     if bypasses {
         let request = json!({"subtype": "set_permission_mode", "mode": "bypassPermissions"});
@@ -149,11 +159,35 @@ pub(crate) async fn create(
     Ok(json_response(StatusCode::CREATED, &row.to_json()))
 }
 
+/// The session that was made by the same request; an error if the key was used for another one.
+async fn find_created(api: &Api, key: &str, digest: &str) -> ApiResult<Option<SessionRow>> {
+    match api.host.store.session_by_key(key).await? {
+        Some((_, known)) if known.as_deref() != Some(digest) => {
+            Err(ApiError::key_reused(format!("the key {key:?} was used for another request")))
+        }
+        found => Ok(found.map(|(row, _)| row)),
+    }
+}
+
+/// Answers a request that has made a session before. Its message may be missing yet.
+async fn repeat_creation(
+    api: &Api,
+    known: SessionRow,
+    message: Option<Message>,
+    person: Person,
+) -> ApiResult<Response> {
+    if let Some(message) = message {
+        let actor = api.actors.get(&api.host, &known.id).await?;
+        actor.call(|reply| Command::Send { message, person, reply }).await?;
+    }
+    Ok(ok(&read_row(api, &known.id).await?.to_json()))
+}
+
 async fn read_row(api: &Api, id: &str) -> ApiResult<SessionRow> {
     api.host.store.session(id).await?.ok_or_else(|| ApiError::no_session(id))
 }
 
-pub(crate) async fn read(State(api): State<Api>, Path(id): Path<String>) -> ApiResult<Response> {
+pub(crate) async fn read(State(api): State<Api>, PathParts(id): PathParts<String>) -> ApiResult<Response> {
     let actor = api.actors.get(&api.host, &id).await?;
     let row = actor.call(|reply| Command::Read { reply }).await?;
     Ok(ok(&row.to_json()))
@@ -168,7 +202,7 @@ pub(crate) struct SessionChange {
 
 pub(crate) async fn change(
     State(api): State<Api>,
-    Path(id): Path<String>,
+    PathParts(id): PathParts<String>,
     JsonBody(change): JsonBody<SessionChange>,
 ) -> ApiResult<Response> {
     let actor = api.actors.get(&api.host, &id).await?;
@@ -180,12 +214,10 @@ pub(crate) async fn change(
 pub(crate) async fn remove(
     State(api): State<Api>,
     Me(me): Me,
-    Path(id): Path<String>,
+    PathParts(id): PathParts<String>,
 ) -> ApiResult<StatusCode> {
     let actor = api.actors.get(&api.host, &id).await?;
     actor.call(|reply| Command::Delete { person: me.person, reply }).await?;
-    // Files of its messages are side files.
-    let _ = tokio::fs::remove_dir_all(crate::uploads::attachments_dir(&api.host.data, &id)).await;
     Ok(StatusCode::NO_CONTENT)
 }
 
@@ -197,7 +229,7 @@ pub(crate) fn sent_json(sent: &SentMessage) -> Json {
 pub(crate) async fn send(
     State(api): State<Api>,
     Me(me): Me,
-    Path(id): Path<String>,
+    PathParts(id): PathParts<String>,
     JsonBody(message): JsonBody<Message>,
 ) -> ApiResult<Response> {
     let actor = api.actors.get(&api.host, &id).await?;
@@ -209,7 +241,7 @@ pub(crate) async fn send(
 pub(crate) async fn take_back(
     State(api): State<Api>,
     Me(me): Me,
-    Path((id, uuid)): Path<(String, String)>,
+    PathParts((id, uuid)): PathParts<(String, String)>,
 ) -> ApiResult<StatusCode> {
     let actor = api.actors.get(&api.host, &id).await?;
     actor.call(|reply| Command::TakeBack { uuid, person: me.person, reply }).await?;
@@ -219,7 +251,7 @@ pub(crate) async fn take_back(
 pub(crate) async fn control(
     State(api): State<Api>,
     Me(me): Me,
-    Path(id): Path<String>,
+    PathParts(id): PathParts<String>,
     JsonBody(request): JsonBody<Json>,
 ) -> ApiResult<Response> {
     let actor = api.actors.get(&api.host, &id).await?;
@@ -227,7 +259,7 @@ pub(crate) async fn control(
     Ok(ok(&reply))
 }
 
-pub(crate) async fn go_on(State(api): State<Api>, Path(id): Path<String>) -> ApiResult<Response> {
+pub(crate) async fn go_on(State(api): State<Api>, PathParts(id): PathParts<String>) -> ApiResult<Response> {
     let actor = api.actors.get(&api.host, &id).await?;
     actor.call(|reply| Command::Continue { reply }).await?;
     Ok((StatusCode::ACCEPTED, [("content-type", "application/json")], "{}").into_response())
@@ -244,7 +276,7 @@ pub(crate) struct Fork {
 pub(crate) async fn fork(
     State(api): State<Api>,
     Me(me): Me,
-    Path(id): Path<String>,
+    PathParts(id): PathParts<String>,
     JsonBody(fork): JsonBody<Fork>,
 ) -> ApiResult<Response> {
     check_key(&fork.key)?;
@@ -272,7 +304,7 @@ pub(crate) struct RewindBody {
 pub(crate) async fn rewind(
     State(api): State<Api>,
     Me(me): Me,
-    Path(id): Path<String>,
+    PathParts(id): PathParts<String>,
     JsonBody(body): JsonBody<RewindBody>,
 ) -> ApiResult<Response> {
     let actor = api.actors.get(&api.host, &id).await?;

@@ -1,13 +1,13 @@
 //! Signing in and out, devices and keys, people.
 
-use axum::extract::{Path, State};
+use axum::extract::State;
 use axum::http::{HeaderMap, StatusCode, header};
 use axum::response::{IntoResponse, Response};
 use serde::Deserialize;
 use serde_json::{Value as Json, json};
 
 use super::Api;
-use super::forms::{JsonBody, Me, json_response, ok};
+use super::forms::{JsonBody, Me, PathParts, json_response, ok};
 use crate::access::{self, COOKIE_MAX_AGE_S, Credential};
 use crate::error::{ApiError, ApiResult};
 use crate::store::Step;
@@ -104,7 +104,7 @@ pub(crate) async fn create(
 pub(crate) async fn revoke(
     State(api): State<Api>,
     Me(me): Me,
-    Path(id): Path<String>,
+    PathParts(id): PathParts<String>,
 ) -> ApiResult<StatusCode> {
     if !api.host.store.delete_token(&id).await? {
         return Err(ApiError::not_found(format!(
@@ -125,7 +125,7 @@ pub(crate) struct PersonChange {
 
 pub(crate) async fn rename_person(
     State(api): State<Api>,
-    Path(id): Path<String>,
+    PathParts(id): PathParts<String>,
     JsonBody(change): JsonBody<PersonChange>,
 ) -> ApiResult<Response> {
     let name = change.name.trim();

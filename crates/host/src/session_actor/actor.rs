@@ -7,7 +7,7 @@ use std::time::Duration;
 
 use tokio::sync::{mpsc, watch};
 use tokio::time::Instant;
-use whimbrel::{Controls, Error, Frame, Frames};
+use whimbrel::{Controls, Error, Frame, Frames, PermissionMode};
 
 use super::engine_session::EngineSession;
 use super::event_log::EventLog;
@@ -16,11 +16,15 @@ use super::open_requests::OpenRequest;
 use super::{Command, Reply, Subscribed};
 use crate::error::{ApiError, ApiResult};
 use crate::host::Host;
+use crate::store::access::Person;
 use crate::store::messages::MessageRow;
 use crate::store::sessions::{Lease, SessionRow, SessionState};
 
 /// Interval of the check for idle sessions, expired modes and sessions of other programs.
 const TICK: Duration = Duration::from_secs(5);
+
+/// Interval at which a failed write is tried again.
+const RETRY_INTERVAL: Duration = Duration::from_secs(1);
 
 /// A turn that runs.
 #[derive(Debug, Clone)]
@@ -34,24 +38,30 @@ pub(super) struct RunningTurn {
 pub(crate) struct Actor {
     pub(super) host: Arc<Host>,
     pub(super) row: SessionRow,
+    /// The session without what is not stored yet and may not happen.
+    pub(super) settled: SessionRow,
     pub(super) lease: Lease,
     pub(super) log: EventLog,
     pub(super) live: LiveBuffer,
     pub(super) engine: Option<EngineSession>,
     /// Messages that wait, in order.
     pub(super) queue: VecDeque<MessageRow>,
-    /// Messages that the engine has, but has not begun.
+    /// Messages that the engine has, but has not recorded yet.
     pub(super) sent_ahead: HashSet<String>,
     pub(super) turn: Option<RunningTurn>,
     pub(super) requests: HashMap<String, OpenRequest>,
+    /// Requests whose changes are told to watchers with the next write.
+    pub(super) changed_requests: Vec<String>,
+    /// Who has just set a mode, until the engine confirms it.
+    pub(super) mode_by: Option<(PermissionMode, Person)>,
     /// Uuids of the transcript that are events.
     pub(super) known_uuids: HashSet<u128>,
-    /// The transcript has been compared with the log.
-    pub(super) is_reconciled: bool,
     /// Time and size of the transcript when it was compared last.
     pub(super) transcript_stamp: Option<(u64, Option<u64>)>,
     /// The turn was stopped in an orderly way and has not gone on yet.
     pub(super) is_suspended: bool,
+    /// When the message was given that the model has not been asked about yet.
+    pub(super) given_at: Option<std::time::Instant>,
     pub(super) commands: mpsc::WeakSender<Command>,
     receiver: mpsc::Receiver<Command>,
     pub(super) waiting_for_rest: Vec<Reply<()>>,
@@ -78,6 +88,7 @@ impl Actor {
         let log = EventLog::new(row.id.clone(), row.head, head);
         let mut actor = Self {
             host,
+            settled: row.clone(),
             row,
             lease,
             log,
@@ -87,10 +98,12 @@ impl Actor {
             sent_ahead: HashSet::new(),
             turn: None,
             requests: HashMap::new(),
+            changed_requests: Vec::new(),
+            mode_by: None,
             known_uuids,
-            is_reconciled: false,
             transcript_stamp: None,
             is_suspended: false,
+            given_at: None,
             commands,
             receiver,
             waiting_for_rest: Vec::new(),
@@ -106,10 +119,12 @@ impl Actor {
         let mut tick = tokio::time::interval(TICK);
         tick.set_missed_tick_behavior(tokio::time::MissedTickBehavior::Delay);
         tick.reset();
+        let mut retry = tokio::time::interval(RETRY_INTERVAL);
+        retry.set_missed_tick_behavior(tokio::time::MissedTickBehavior::Delay);
         if self.is_suspended {
             if let Err(error) = self.continue_turn().await {
                 self.set_state(SessionState::Interrupted);
-                self.flush_or_report().await;
+                self.flush_facts().await;
                 crate::log::report(&format!("session {}: {}", self.row.id, error.message));
             }
         } else if self.row.state != SessionState::Interrupted {
@@ -124,6 +139,7 @@ impl Actor {
                     None => break,
                 },
                 _ = tick.tick() => self.handle_tick().await,
+                _ = retry.tick(), if self.log.has_kept() => self.flush_facts().await,
             }
         }
         self.stop_engine().await;
@@ -142,7 +158,7 @@ impl Actor {
                 let _ = reply.send(subscribed);
             }
             Command::Read { reply } => {
-                self.reconcile_if_needed().await;
+                self.reconcile().await;
                 let _ = reply.send(self.fresh_row().await);
             }
             Command::Send { message, person, reply } => {
@@ -156,7 +172,11 @@ impl Actor {
             Command::Control { request, person, reply } => self.control(request, person, reply).await,
             Command::Answer { request, answer, person, reply } => {
                 let answered = self.answer(&request, &answer, &person).await;
+                let is_answered = answered.is_ok();
                 let _ = reply.send(answered);
+                if is_answered && self.row.state != SessionState::Interrupted {
+                    self.give_next().await;
+                }
             }
             Command::Continue { reply } => {
                 let _ = reply.send(self.continue_turn().await);
@@ -173,7 +193,10 @@ impl Actor {
             Command::Delete { person, reply } => {
                 let _ = reply.send(self.delete(&person).await);
             }
-            Command::TrustChanged => self.handle_trust_changed().await,
+            Command::SettingsChanged { folder } => self.handle_settings_changed(folder.as_deref()).await,
+            Command::RemoveRule { rule, behavior, destination, reply } => {
+                let _ = reply.send(self.remove_rule(&rule, behavior, destination).await);
+            }
             Command::Asked(asked) => self.handle_asked(asked).await,
             Command::Withdrawn { request, reason } => self.handle_withdrawn(&request, &reason).await,
             Command::SettingChanged { setting, person } => self.handle_setting(setting, &person).await,
@@ -192,7 +215,7 @@ impl Actor {
     }
 
     async fn subscribe(&mut self, outlet: Arc<super::outlet::Outlet>) -> ApiResult<Subscribed> {
-        self.reconcile_if_needed().await;
+        self.reconcile().await;
         self.log.add_outlet(outlet);
         let open = self.host.store.requests(Some("open"), Some(&self.row.id), None, 200).await?;
         Ok(Subscribed {
@@ -210,12 +233,11 @@ impl Actor {
 
     async fn handle_tick(&mut self) {
         self.end_expired_bypass().await;
-        if self.row.state == SessionState::Elsewhere || (self.engine.is_none() && self.log.is_watched()) {
-            self.is_reconciled = false;
-            self.reconcile_if_needed().await;
-            if self.row.state == SessionState::Resting {
-                self.give_next().await;
-            }
+        if self.row.state == SessionState::Elsewhere || self.log.is_watched() {
+            self.reconcile().await;
+        }
+        if matches!(self.row.state, SessionState::Resting | SessionState::Failed) {
+            self.give_next().await;
         }
         let is_resting = self.turn.is_none() && self.requests.is_empty() && self.queue.is_empty();
         let idle = Duration::from_secs(self.host.limits.idle_s);

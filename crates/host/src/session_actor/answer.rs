@@ -2,7 +2,7 @@
 
 use serde::{Deserialize, Serialize};
 use serde_json::{Map, Value as Json, json};
-use whimbrel::wire::control::{CanUseTool, ElicitationAction, ElicitationReply};
+use whimbrel::wire::control::{CanUseTool, Elicitation, ElicitationAction, ElicitationReply};
 use whimbrel::wire::permission::{
     Destination, PermissionBehavior, PermissionMode, PermissionResult, PermissionUpdate, RuleValue,
 };
@@ -282,16 +282,70 @@ fn with_answers(request: &CanUseTool, answers: &Map<String, Json>) -> ApiResult<
 }
 
 /// Turns an answer to a form into what the server gets.
-pub(crate) fn to_elicitation_reply(answer: &Answer) -> ApiResult<ElicitationReply> {
+pub(crate) fn to_elicitation_reply(answer: &Answer, request: &Elicitation) -> ApiResult<ElicitationReply> {
     if answer.scope != Scope::Once || answer.answers.is_some() || answer.mode.is_some() {
         return Err(ApiError::bad_request("a form has only `decision` and `input`"));
     }
     Ok(match answer.decision {
         Decision::Allow => {
+            if let Some(schema) = &request.requested_schema {
+                check_form(schema, answer.input.as_ref())?;
+            }
             ElicitationReply { action: ElicitationAction::Accept, content: answer.input.clone() }
         }
         Decision::Deny => ElicitationReply { action: ElicitationAction::Decline, content: None },
     })
+}
+
+/// Checks the content of a form. A form is flat: its fields are texts, numbers, yes or no, or choices.
+fn check_form(schema: &Json, content: Option<&Map<String, Json>>) -> ApiResult<()> {
+    let wrong = |field: &str, expected: &str| {
+        let pointer = format!("/input/{}", field.replace('~', "~0").replace('/', "~1"));
+        let text = format!("the field {field:?} of the form {expected}. Correct it; the request stays open");
+        Err(ApiError::bad_input(text).with_detail(json!({"path": pointer})))
+    };
+    let none = Map::new();
+    let content = content.unwrap_or(&none);
+    let required = schema["required"].as_array().into_iter().flatten().filter_map(Json::as_str);
+    for field in required {
+        if content.get(field).is_none_or(Json::is_null) {
+            return wrong(field, "is required");
+        }
+    }
+    let Some(properties) = schema["properties"].as_object() else { return Ok(()) };
+    for (field, value) in content {
+        let Some(property) = properties.get(field) else {
+            return wrong(field, "is unknown");
+        };
+        let expected = match property["type"].as_str() {
+            Some("string") if !value.is_string() => "must be a text",
+            Some("number") if !value.is_number() => "must be a number",
+            Some("integer") if !(value.is_i64() || value.is_u64()) => "must be a whole number",
+            Some("boolean") if !value.is_boolean() => "must be true or false",
+            Some("array") if !value.is_array() => "must be a list",
+            _ if is_other_choice(property, value) => "must be one of its choices",
+            _ => continue,
+        };
+        return wrong(field, expected);
+    }
+    Ok(())
+}
+
+/// Whether a field has choices and the value is none of them.
+fn is_other_choice(property: &Json, value: &Json) -> bool {
+    let of = |schema: &Json| -> Option<Vec<Json>> {
+        if let Some(choices) = schema["enum"].as_array() {
+            return Some(choices.clone());
+        }
+        let titled = schema["oneOf"].as_array().or(schema["anyOf"].as_array())?;
+        Some(titled.iter().map(|choice| choice["const"].clone()).collect())
+    };
+    match value.as_array() {
+        Some(values) => {
+            of(&property["items"]).is_some_and(|known| values.iter().any(|value| !known.contains(value)))
+        }
+        None => of(property).is_some_and(|known| !known.contains(value)),
+    }
 }
 
 #[cfg(test)]

@@ -1,11 +1,15 @@
 //! Control requests of clients, and what changes a session as a whole: settings, fork, rewind, title, deletion.
 
+use std::collections::HashSet;
 use std::path::{Component, Path, PathBuf};
 
 use serde_json::{Value as Json, json};
 use whimbrel::PermissionMode;
 use whimbrel::store::ForkOptions;
-use whimbrel::wire::control::{ControlRequest, ListModels, Response, RewindScope};
+use whimbrel::wire::control::{
+    ControlRequest, ListModels, Response, RewindFilesReply, RewindScope, UpdatePermissions,
+};
+use whimbrel::wire::permission::{Destination, PermissionBehavior, PermissionUpdate, RuleValue};
 
 use super::actor::Actor;
 use super::answer::parse_mode;
@@ -13,6 +17,7 @@ use super::{Command, Reply, Rewind, Setting};
 use crate::clock;
 use crate::error::{ApiError, ApiResult};
 use crate::store::access::{Person, audit_step};
+use crate::store::requests::RequestRow;
 use crate::store::sessions::{SessionRow, SessionState};
 
 /// Control requests that clients may make.
@@ -109,7 +114,8 @@ impl Actor {
                 if mode == PermissionMode::BypassPermissions {
                     crate::access::check_may_bypass(person)?;
                 }
-                Some(Setting::Mode(mode.to_string()))
+                self.mode_by = Some((mode, person.clone()));
+                Some(Setting::Mode(mode))
             }
             _ => None,
         };
@@ -141,27 +147,33 @@ impl Actor {
 
     /// A setting was changed at the engine.
     pub(super) async fn handle_setting(&mut self, setting: Setting, person: &Person) {
-        let mut event = json!({"by": person.to_by()});
         match setting {
             Setting::Model(model) => {
-                event["model"] = model.clone().into();
+                self.add_host_event("settings", json!({"model": model, "by": person.to_by()}));
                 self.row.model = model;
             }
-            Setting::Mode(mode) => {
-                let is_bypass = mode == PermissionMode::BypassPermissions.to_string();
-                let limit =
-                    i64::try_from(self.host.limits.bypass_s.saturating_mul(1000)).unwrap_or(i64::MAX / 2);
-                self.row.bypass_until = is_bypass.then(|| clock::now_ms().saturating_add(limit));
-                if is_bypass {
-                    let audit = json!({"session": self.row.id, "folder": self.row.folder});
-                    self.log.add_step(audit_step(Some(&person.id), "bypass", &audit));
-                }
-                event["mode"] = mode.clone().into();
-                self.row.mode = Some(mode);
-            }
+            Setting::Mode(mode) => self.note_mode(mode),
         }
-        self.add_host_event("settings", event);
-        self.flush_or_report().await;
+        self.flush_facts().await;
+    }
+
+    /// The engine works in this mode now, whoever has set it.
+    pub(super) fn note_mode(&mut self, mode: PermissionMode) {
+        let by = self.mode_by.take_if(|(wanted, _)| *wanted == mode).map(|(_, person)| person);
+        let name = mode.to_string();
+        let is_first = self.row.mode.is_none() && mode == PermissionMode::Default;
+        if self.row.mode.replace(name.clone()).as_ref() == Some(&name) || is_first {
+            return;
+        }
+        let is_bypass = mode == PermissionMode::BypassPermissions;
+        let limit = i64::try_from(self.host.limits.bypass_s.saturating_mul(1000)).unwrap_or(i64::MAX / 2);
+        self.row.bypass_until = is_bypass.then(|| clock::now_ms().saturating_add(limit));
+        if is_bypass {
+            let audit = json!({"session": self.row.id, "folder": self.row.folder});
+            let person = by.as_ref().map(|person| person.id.as_str());
+            self.log.add_step(audit_step(person, "bypass", &audit));
+        }
+        self.add_host_event("settings", json!({"mode": name, "by": by.map(|person| person.to_by())}));
     }
 
     /// A bypass of permissions ends after a while, and with the process.
@@ -174,15 +186,25 @@ impl Actor {
             // A session that has ended has no mode.
             let _ = controls.set_permission_mode(PermissionMode::Default).await;
         }
-        self.forget_bypass();
-        self.flush_or_report().await;
+        self.note_mode(PermissionMode::Default);
+        self.flush_facts().await;
     }
 
-    /// The mode is the default one again.
-    pub(super) fn forget_bypass(&mut self) {
-        self.row.bypass_until = None;
-        self.row.mode = Some(PermissionMode::Default.to_string());
-        self.add_host_event("settings", json!({"mode": PermissionMode::Default.to_string(), "by": null}));
+    /// Ends a permission rule, as `list_permission_rules` names it.
+    pub(super) async fn remove_rule(
+        &mut self,
+        rule: &str,
+        behavior: PermissionBehavior,
+        destination: Destination,
+    ) -> ApiResult<()> {
+        self.open_engine().await?;
+        let Some(controls) = self.controls().cloned() else {
+            return Err(ApiError::not_running("the session has ended: try again"));
+        };
+        let rules = vec![parse_rule(rule)];
+        let updates = vec![PermissionUpdate::RemoveRules { rules, behavior, destination }];
+        let removed = controls.call(UpdatePermissions { updates }).await;
+        removed.map(drop).map_err(|error| ApiError::bad_input(error.to_string()))
     }
 
     /// Copies the conversation to a new session.
@@ -210,10 +232,14 @@ impl Actor {
         row.parent = Some(self.row.id.clone());
         row.model.clone_from(&self.row.model);
         let audit = json!({"session": self.row.id, "to": row.id});
-        self.log.add_step(row.insert(Some(key), Some(&digest)));
+        self.log.add_step(row.insert(Some(key), Some(&digest)).required());
         self.log.add_step(audit_step(Some(&person.id), "fork", &audit));
         self.add_host_event("forked", json!({"to": row.id}));
-        self.flush().await?;
+        if let Err(error) = self.flush().await {
+            // The copy has no session: nothing is left of it.
+            let _ = self.host.transcripts.delete(&row.engine_session).await;
+            return Err(error);
+        }
         Ok(row)
     }
 
@@ -236,9 +262,11 @@ impl Actor {
         let Some(controls) = self.controls().cloned() else {
             return Err(ApiError::not_running("the session has ended: try again"));
         };
-        let reply =
-            if dry_run { controls.plan_rewind(&to, scope).await } else { controls.rewind(&to, scope).await };
+        let plan = controls.plan_rewind(&to, scope).await;
+        let before = existing_files(plan.as_ref().ok().and_then(|plan| plan.files.as_ref())).await;
+        let reply = if dry_run { plan } else { controls.rewind(&to, scope).await };
         let reply = reply.map_err(|error| ApiError::bad_input(format!("{error}")))?;
+        let after = existing_files(reply.files.as_ref()).await;
         let files_reply = reply.files.unwrap_or_default();
         if let Some(error) = files_reply.error.filter(|_| files && !files_reply.can_rewind) {
             return Err(ApiError::bad_input(error));
@@ -250,7 +278,13 @@ impl Actor {
             self.add_host_event("rewound", event);
             self.flush().await?;
         }
-        let changes: Json = paths.iter().map(|path| json!({"path": path, "change": "restored"})).collect();
+        let change_of = |path: &String| match (before.contains(path), after.contains(path)) {
+            (false, _) => "created",
+            (true, false) => "removed",
+            (true, true) => "restored",
+        };
+        let changes: Json =
+            paths.iter().map(|path| json!({"path": path, "change": change_of(path)})).collect();
         let mut result = json!({"files": changes, "session": self.fresh_row().await?.to_json()});
         if let Some(undo) = reply.undo_id {
             result["undo"] = undo.into();
@@ -280,7 +314,11 @@ impl Actor {
             self.row.archived = archived;
         }
         let steps = vec![self.lease.guard(), self.row.update()];
-        self.host.store.write(steps.into()).await?;
+        if let Err(error) = self.host.store.write(steps.into()).await {
+            self.row.clone_from(&self.settled);
+            return Err(error.into());
+        }
+        self.settled.clone_from(&self.row);
         self.announce().await;
         self.fresh_row().await
     }
@@ -300,6 +338,8 @@ impl Actor {
         }
         self.stop_engine().await;
         self.requests.clear();
+        let open = self.host.store.requests(Some("open"), Some(&self.row.id), None, i64::MAX).await?;
+        let uploads = self.host.store.uploads_of(&self.row.id).await?;
         match self.host.transcripts.delete(&self.row.engine_session).await {
             Ok(()) | Err(whimbrel::store::SessionsError::Find(_)) => {}
             Err(error) => return Err(error.into()),
@@ -307,10 +347,41 @@ impl Actor {
         self.host.store.delete_session(&self.row.id).await?;
         let audit = json!({"session": self.row.id, "title": self.row.title});
         self.host.store.write_one(audit_step(Some(&person.id), "delete", &audit)).await?;
+        crate::uploads::delete_files(&self.host.data, &self.row.id, &uploads).await;
+        for request in open {
+            let closed =
+                RequestRow { state: "withdrawn".into(), closed_at: Some(clock::now_ms()), ..request };
+            self.host.hub.request_changed(&closed.to_json());
+        }
         self.host.hub.session_changed(&json!({"id": self.row.id, "deleted": true}));
+        self.log.close_outlets();
         self.is_over = true;
         Ok(())
     }
+}
+
+/// A rule such as `Bash(ls \\(x\\))`, in which parentheses and backslashes are escaped.
+fn parse_rule(text: &str) -> RuleValue {
+    let Some((tool, rest)) = text.split_once('(') else {
+        return RuleValue { tool_name: text.to_owned(), rule_content: None };
+    };
+    let mut content = String::new();
+    let mut letters = rest.strip_suffix(')').unwrap_or(rest).chars();
+    while let Some(letter) = letters.next() {
+        content.push(if letter == '\\' { letters.next().unwrap_or(letter) } else { letter });
+    }
+    RuleValue { tool_name: tool.to_owned(), rule_content: Some(content) }
+}
+
+/// The files of a rewind that exist now.
+async fn existing_files(files: Option<&RewindFilesReply>) -> HashSet<String> {
+    let mut found = HashSet::new();
+    for path in files.and_then(|files| files.files_changed.as_ref()).into_iter().flatten() {
+        if tokio::fs::try_exists(path).await.unwrap_or_default() {
+            found.insert(path.clone());
+        }
+    }
+    found
 }
 
 /// The models that a session in a folder would have.
@@ -354,6 +425,18 @@ fn to_reply(response: &Response) -> ApiResult<Json> {
 #[cfg(test)]
 mod tests {
     use super::*;
+
+    #[test]
+    fn rules_are_parsed_as_they_are_listed() {
+        for (text, tool, content) in [
+            ("WebSearch", "WebSearch", None),
+            ("Bash(touch made)", "Bash", Some("touch made")),
+            (r"Bash(echo \(a\) \\)", "Bash", Some(r"echo (a) \")),
+        ] {
+            let rule = parse_rule(text);
+            assert_eq!((rule.tool_name.as_str(), rule.rule_content.as_deref()), (tool, content), "{text}");
+        }
+    }
 
     #[test]
     fn only_listed_requests_are_open() {

@@ -6,12 +6,13 @@ use std::sync::atomic::Ordering;
 use futures::FutureExt;
 use serde_json::json;
 use whimbrel::wire::message::{ModelUsage, Outcome, TurnResult};
-use whimbrel::wire::system::{SessionState as EngineState, SystemEvent};
+use whimbrel::wire::system::{SessionState as EngineState, StatusKind, SystemEvent};
 use whimbrel::{Error, Frame};
 
 use super::actor::{Actor, RunningTurn};
 use super::classify::{FrameClass, classify, uuid_of};
 use crate::clock;
+use crate::metrics::TurnOutcome;
 use crate::store::events::parse_uuid;
 use crate::store::sessions::SessionState;
 use crate::store::{messages, requests, turns};
@@ -28,12 +29,12 @@ impl Actor {
             match frame {
                 Some(Ok(frame)) => self.handle_frame(frame).await,
                 Some(Err(error)) => {
-                    self.flush_or_report().await;
+                    self.flush_facts().await;
                     self.handle_engine_end(Some(error.to_string())).await;
                     return;
                 }
                 None => {
-                    self.flush_or_report().await;
+                    self.flush_facts().await;
                     self.handle_engine_end(None).await;
                     return;
                 }
@@ -43,7 +44,7 @@ impl Actor {
                 next = self.frames_mut().and_then(|frames| frames.next().now_or_never());
             }
         }
-        self.flush_or_report().await;
+        self.flush_facts().await;
         if self.turn.is_none() {
             self.finish_rest_waiters();
             self.give_next().await;
@@ -119,6 +120,17 @@ impl Actor {
             }
             SystemEvent::Init(init) => {
                 self.row.model = Some(init.model.clone()).filter(|model| !model.is_empty());
+                self.note_mode(init.permission_mode);
+            }
+            SystemEvent::Status(status) => {
+                if let Some(mode) = status.permission_mode {
+                    self.note_mode(mode);
+                }
+                if status.status == Some(StatusKind::Requesting)
+                    && let Some(given) = self.given_at.take()
+                {
+                    self.host.metrics.first_request.record(given.elapsed());
+                }
             }
             SystemEvent::TaskStarted(task) => {
                 if let Some(engine) = &mut self.engine {
@@ -145,16 +157,23 @@ impl Actor {
         id
     }
 
-    /// The engine has taken a message that it got ahead of its turn.
+    /// The engine has recorded a message that it got ahead of its turn.
     fn handle_replay(&mut self, uuid: &str) {
         if !self.sent_ahead.remove(uuid) {
+            return;
+        }
+        let is_context = self.queue.iter().any(|message| message.id == uuid && message.is_context_only());
+        self.queue.retain(|message| message.id != uuid);
+        if is_context {
+            let turn = self.turn.as_ref().map(|turn| turn.id.clone());
+            self.log.add_step(messages::change_state(uuid, "queued", "done", turn.as_deref()));
+            self.add_host_event("given", json!({"uuid": uuid, "turn": turn}));
             return;
         }
         let turn = match &self.turn {
             Some(turn) => turn.id.clone(),
             None => self.begin_turn(Some(uuid)),
         };
-        self.queue.retain(|message| message.id != uuid);
         self.log.add_step(messages::change_state(uuid, "queued", "given", Some(&turn)));
         self.add_host_event("given", json!({"uuid": uuid, "turn": turn}));
     }
@@ -163,14 +182,16 @@ impl Actor {
     async fn end_turn(&mut self, result: &TurnResult) {
         let (usage, cost_micros) = self.take_usage(result);
         self.row.cost_micros += cost_micros;
-        let state = match result.subtype {
-            Outcome::Success if !result.is_error => "done",
-            _ => "failed",
+        let outcome = match result.subtype {
+            Outcome::Success if !result.is_error => TurnOutcome::Done,
+            _ => TurnOutcome::Failed,
         };
+        let state = outcome.as_str();
         let is_other = self.turn.as_ref().is_some_and(|turn| {
             turn.message.as_deref().is_some_and(|message| !result.answers(message)) && result.origin.is_some()
         });
         let turn = if is_other { None } else { self.turn.take() };
+        let has_message = turn.as_ref().is_some_and(|turn| turn.message.is_some());
         let id = match turn {
             Some(turn) => {
                 self.host.metrics.turns_running.fetch_sub(1, Ordering::Relaxed);
@@ -182,9 +203,7 @@ impl Actor {
                 id
             }
         };
-        let counter =
-            if state == "done" { &self.host.metrics.turns_done } else { &self.host.metrics.turns_failed };
-        counter.fetch_add(1, Ordering::Relaxed);
+        self.host.metrics.turns.count(outcome, has_message);
         self.log.add_step(turns::end(&id, state, Some(&usage), cost_micros));
         self.log.add_step(messages::finish_given(&self.row.id, &id, state));
         if self.requests.is_empty() {
@@ -221,7 +240,7 @@ impl Actor {
         self.lose_requests();
         if let Some(turn) = self.turn.take() {
             self.host.metrics.turns_running.fetch_sub(1, Ordering::Relaxed);
-            self.host.metrics.turns_failed.fetch_add(1, Ordering::Relaxed);
+            self.host.metrics.turns.count(TurnOutcome::Failed, turn.message.is_some());
             self.log.add_step(turns::end(&turn.id, "failed", None, 0));
             self.log.add_step(messages::finish_given(&self.row.id, &turn.id, "failed"));
         }
@@ -231,7 +250,7 @@ impl Actor {
         } else {
             self.update_state();
         }
-        self.flush_or_report().await;
+        self.flush_facts().await;
         self.finish_rest_waiters();
     }
 

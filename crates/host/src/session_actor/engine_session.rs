@@ -4,15 +4,16 @@ use std::collections::{BTreeMap, HashSet};
 
 use serde_json::json;
 use tokio::sync::{mpsc, oneshot};
-use whimbrel::wire::control::{ElicitationAction, ElicitationReply, GetUsage};
+use whimbrel::wire::control::{ElicitationAction, ElicitationReply, GetUsage, RegisterRepoRoot};
 use whimbrel::wire::options::SettingSource;
 use whimbrel::wire::permission::{PermissionMode, PermissionResult};
-use whimbrel::{Agent, Controls, Frames, OpenError, Session};
+use whimbrel::{Agent, Controls, Error, Frames, OpenError, Session};
 
 use super::actor::Actor;
 use super::{Asked, Command, Question};
 use crate::clock;
 use crate::error::{ApiError, ApiResult};
+use crate::message::StoredBody;
 use crate::store::sessions::SessionState;
 
 /// An open session of the engine.
@@ -25,6 +26,8 @@ pub(super) struct EngineSession {
     pub(super) usage_before: BTreeMap<String, whimbrel::wire::message::ModelUsage>,
     /// Background tasks that run.
     pub(super) tasks: HashSet<String>,
+    /// The agent may read the files of this session's messages.
+    pub(super) reads_attachments: bool,
 }
 
 impl EngineSession {
@@ -39,11 +42,12 @@ impl Actor {
         if self.engine.is_some() {
             return Ok(());
         }
-        self.reconcile_if_needed().await;
+        self.reconcile().await;
         let is_stored = self.host.transcripts.find(&self.row.engine_session).await.ok().flatten().is_some();
         if !is_stored && self.has_conversation().await? {
             self.begin_anew().await?;
         }
+        let reads_attachments = crate::uploads::attachments_dir(&self.host.data, &self.row.id).is_dir();
         let agent = self.build_agent(is_stored).await?;
         let session = match Session::open(&agent).await {
             Ok(session) => session,
@@ -63,6 +67,7 @@ impl Actor {
             cost_before: 0.0,
             usage_before: BTreeMap::new(),
             tasks: HashSet::new(),
+            reads_attachments,
         };
         if is_stored && let Ok(report) = engine.controls.call(GetUsage { skip_behaviors: Some(true) }).await {
             engine.cost_before = report.session.total_cost_usd;
@@ -118,17 +123,16 @@ impl Actor {
             vec![SettingSource::User]
         };
         let mode = self.row.mode.as_deref().map(super::answer::parse_mode).transpose()?;
-        // A bypass ends with the process; it is asked for again.
-        let mode = mode.filter(|mode| *mode != PermissionMode::BypassPermissions);
+        // A bypass has its end, and ends with the process.
+        let mode =
+            mode.filter(|mode| *mode != PermissionMode::BypassPermissions || self.row.bypass_until.is_some());
         let mut agent = self.host.agent.clone().cwd(folder).setting_sources(sources);
         // Who may bypass is decided by the host, see `check_may_bypass`.
         agent = agent.with(|options| options.allow_dangerously_skip_permissions = true);
         if let Some(model) = &self.row.model {
             agent = agent.model(model);
         }
-        let attachments = crate::uploads::attachments_dir(&self.host.data, &self.row.id);
-        if attachments.is_dir() {
-            let attachments = attachments.display().to_string();
+        for attachments in self.attachment_dirs().await? {
             agent = agent.with(|options| options.additional_directories.push(attachments));
         }
         if let Some(mode) = mode {
@@ -140,6 +144,36 @@ impl Actor {
             agent.session_id(&self.row.engine_session)
         };
         Ok(self.with_callbacks(agent.partial_messages(true)))
+    }
+
+    /// Where the files of the messages are: of this session, and of those that it was forked from.
+    async fn attachment_dirs(&self) -> ApiResult<Vec<String>> {
+        let mut dirs = Vec::new();
+        let mut next = Some(self.row.clone());
+        while let Some(row) = next {
+            let dir = crate::uploads::attachments_dir(&self.host.data, &row.id);
+            if dir.is_dir() {
+                dirs.push(dir.display().to_string());
+            }
+            next = match &row.parent {
+                Some(parent) => self.host.store.session(parent).await?,
+                None => None,
+            };
+        }
+        Ok(dirs)
+    }
+
+    /// Sends a message to the engine. Before, the agent may read the files that came with it.
+    pub(super) async fn send_prompt(&mut self, id: &str, body: &StoredBody) -> Result<(), Error> {
+        let directory = crate::uploads::attachments_dir(&self.host.data, &self.row.id);
+        let Some(engine) = &mut self.engine else { return Ok(()) };
+        if !engine.reads_attachments && !body.uploads.is_empty() && directory.is_dir() {
+            let directory = directory.display().to_string();
+            let request = RegisterRepoRoot { directory, ..RegisterRepoRoot::default() };
+            // Without it the agent asks before it reads.
+            engine.reads_attachments = engine.controls.call(request).await.is_ok();
+        }
+        engine.controls.send(body.to_prompt(id)).await
     }
 
     /// Adds the callbacks that pass requests to this actor.

@@ -13,7 +13,7 @@ use crate::clock;
 use crate::error::ApiResult;
 use crate::store::events::{self, EventRow};
 use crate::store::sessions::SessionState;
-use crate::store::{Batch, Step};
+use crate::store::{Batch, Step, StoreError};
 
 /// What is shown once the events before it are stored.
 enum Pending {
@@ -30,6 +30,10 @@ pub(super) struct EventLog {
     outlets: Vec<Arc<Outlet>>,
     pending: Vec<Pending>,
     steps: Vec<Step>,
+    /// How many entries and steps have happened, but could not be stored yet.
+    kept: (usize, usize),
+    /// When what is added has happened, if it was not now.
+    pub(super) happened_at: Option<i64>,
 }
 
 impl EventLog {
@@ -42,6 +46,8 @@ impl EventLog {
             outlets: Vec::new(),
             pending: Vec::new(),
             steps: Vec::new(),
+            kept: (0, 0),
+            happened_at: None,
         }
     }
 
@@ -53,6 +59,13 @@ impl EventLog {
     pub(super) fn is_watched(&mut self) -> bool {
         self.outlets.retain(|outlet| !outlet.is_closed());
         !self.outlets.is_empty()
+    }
+
+    /// Ends all subscriptions: the session is gone.
+    pub(super) fn close_outlets(&mut self) {
+        for outlet in self.outlets.drain(..) {
+            outlet.end(self.stored);
+        }
     }
 
     /// Adds an event; returns its number.
@@ -100,6 +113,8 @@ impl EventLog {
     /// Shows what is stored now.
     fn publish(&mut self) -> usize {
         let mut count = 0;
+        self.steps.clear();
+        self.kept = (0, 0);
         for entry in std::mem::take(&mut self.pending) {
             match entry {
                 Pending::Event { event, .. } => {
@@ -128,11 +143,30 @@ impl EventLog {
         count
     }
 
-    /// Forgets what could not be stored.
+    /// Keeps what could not be stored: it has happened, and is stored later.
+    fn keep(&mut self) {
+        self.kept = (self.pending.len(), self.steps.len());
+    }
+
+    /// Whether something that has happened is not stored yet.
+    pub(super) fn has_kept(&self) -> bool {
+        self.kept != (0, 0)
+    }
+
+    /// Forgets what was added since the last write or [`keep`](Self::keep): it does not happen.
     fn discard(&mut self) {
-        self.pending.clear();
-        self.steps.clear();
-        self.next_seq = self.stored + 1;
+        let (entries, steps) = self.kept;
+        self.pending.truncate(entries);
+        self.steps.truncate(steps);
+        let is_event = |entry: &&Pending| matches!(entry, Pending::Event { .. });
+        let kept = self.pending.iter().filter(is_event).count();
+        self.next_seq = self.stored + 1 + i64::try_from(kept).unwrap_or_default();
+    }
+
+    /// Forgets all that is not stored.
+    fn discard_all(&mut self) {
+        self.kept = (0, 0);
+        self.discard();
     }
 }
 
@@ -166,48 +200,74 @@ impl Actor {
         self.set_state(state);
     }
 
-    /// Stores what was added, then shows it. If the store fails nothing is shown; the error says so.
+    /// Stores what was added, then shows it. If the store fails, what was added since the last write does not happen: the
+    /// session is as it was before, and the error says so.
     pub(super) async fn flush(&mut self) -> ApiResult<()> {
-        if !self.log.has_writes() {
-            self.log.publish();
-            return Ok(());
+        if let Err(error) = self.write_added().await {
+            self.log.discard();
+            self.row.clone_from(&self.settled);
+            return Err(error.into());
         }
-        self.row.head = self.log.last_seq();
-        self.row.touched_at = clock::now_ms();
-        let mut steps = vec![self.lease.guard()];
-        for entry in &self.log.pending {
-            if let Pending::Event { event, kind, uuid } = entry {
-                steps.push(events::append(&self.row.id, event, kind, uuid.as_deref()));
+        Ok(())
+    }
+
+    /// The same for what has happened already, such as frames of the engine: if the store fails, it is stored later.
+    pub(super) async fn flush_facts(&mut self) {
+        match self.write_added().await {
+            Ok(()) => {}
+            Err(StoreError::Refused(step)) => {
+                // Another writer was faster. The transcript tells what the log lacks.
+                crate::log::report(&format!("session {}: {}", self.row.id, StoreError::Refused(step)));
+                self.host.metrics.lease_losses.fetch_add(u64::from(step == 0), Ordering::Relaxed);
+                self.log.discard_all();
+                self.reload().await;
+            }
+            Err(error) => {
+                if !self.log.has_kept() {
+                    crate::log::report(&format!("session {}: {error}. It is tried again", self.row.id));
+                }
+                self.log.keep();
+                self.settled.clone_from(&self.row);
             }
         }
-        steps.append(&mut self.log.steps);
-        steps.push(self.row.update());
-        if let Err(error) = self.host.store.write(Batch::from(steps)).await {
-            self.log.discard();
-            self.row.head = self.log.stored;
-            self.reload_row().await;
-            return Err(error.into());
+    }
+
+    async fn write_added(&mut self) -> Result<(), StoreError> {
+        if self.log.has_writes() {
+            self.row.head = self.log.last_seq();
+            self.row.touched_at = self.log.happened_at.take().unwrap_or_else(clock::now_ms);
+            let mut steps = vec![self.lease.guard()];
+            for entry in &self.log.pending {
+                if let Pending::Event { event, kind, uuid } = entry {
+                    steps.push(events::append(&self.row.id, event, kind, uuid.as_deref()));
+                }
+            }
+            steps.extend(self.log.steps.iter().cloned());
+            steps.push(self.row.update());
+            self.host.store.write(Batch::from(steps)).await?;
+            self.settled.clone_from(&self.row);
         }
         let changes_lists = self.log.changes_lists();
         let count = self.log.publish();
         self.host.metrics.events.fetch_add(count as u64, Ordering::Relaxed);
+        for request in std::mem::take(&mut self.changed_requests) {
+            self.announce_request(&request).await;
+        }
         if changes_lists {
             self.announce().await;
         }
         Ok(())
     }
 
-    /// After a failed write the state in memory is that of the store again.
-    async fn reload_row(&mut self) {
+    /// Takes over what the store has.
+    async fn reload(&mut self) {
         if let Ok(Some(row)) = self.host.store.session(&self.row.id).await {
+            self.settled.clone_from(&row);
             self.row = row;
         }
-    }
-
-    /// The same where the failure has no caller: it is a line on stderr.
-    pub(super) async fn flush_or_report(&mut self) {
-        if let Err(error) = self.flush().await {
-            crate::log::report(&format!("session {}: {}", self.row.id, error.message));
+        if let Ok(uuids) = self.host.store.event_uuids(&self.row.id).await {
+            self.known_uuids = uuids;
+            self.transcript_stamp = None;
         }
     }
 

@@ -1,5 +1,7 @@
 //! Messages of people: stored before they are acknowledged, given when the session rests, taken back while they wait.
 
+use std::sync::atomic::Ordering;
+
 use serde_json::json;
 
 use super::SentMessage;
@@ -9,6 +11,7 @@ use crate::error::{ApiError, ApiResult};
 use crate::message::{Message, MessagePriority, StoredBody};
 use crate::store::access::Person;
 use crate::store::messages::{self, MessageRow};
+use crate::store::records as uploads;
 use crate::store::sessions::SessionState;
 
 impl Actor {
@@ -30,56 +33,63 @@ impl Actor {
             return Ok(SentMessage { uuid: known.id, seq: known.seq, state: known.state, replayed: true });
         }
         self.host.check_not_draining()?;
-        self.reconcile_if_needed().await;
+        self.reconcile().await;
         if self.row.state == SessionState::Elsewhere {
             return Err(ApiError::session_elsewhere(
                 "another program has this session open: end it there, or fork the session",
             ));
         }
         let body = crate::uploads::to_stored_body(&self.host, &self.row, &message).await?;
-        let uuid = clock::new_uuid();
-        let seq = self.log.add(&body.to_queued(&uuid, &person.to_by()), None);
+        let row = self.add_message(&body, message.key.clone(), digest, person);
+        for upload in &message.uploads {
+            self.log.add_step(uploads::belongs_to(upload, &self.row.id));
+        }
+        if self.row.title.is_empty() {
+            self.row.title = message.title();
+        }
+        self.flush().await?;
+        let (uuid, seq) = (row.id.clone(), row.seq);
+        self.queue.push_back(row);
+        self.send_ahead(&uuid, &body).await;
+        let is_given = body.priority == MessagePriority::Now && self.sent_ahead.contains(&uuid);
+        let state = if is_given { "given" } else { "queued" };
+        Ok(SentMessage { uuid, seq, state: state.into(), replayed: false })
+    }
+
+    /// Adds a message to what is stored next.
+    pub(super) fn add_message(
+        &mut self,
+        body: &StoredBody,
+        key: String,
+        digest: String,
+        person: &Person,
+    ) -> MessageRow {
+        let id = clock::new_uuid();
+        let seq = self.log.add(&body.to_queued(&id, &person.to_by()), None);
         let row = MessageRow {
-            id: uuid.clone(),
+            id,
             session: self.row.id.clone(),
-            key: message.key.clone(),
+            key,
             digest,
             person: person.id.clone(),
-            body: serde_json::to_string(&body).unwrap_or_default(),
+            body: serde_json::to_string(body).unwrap_or_default(),
             state: "queued".into(),
             seq,
             made_at: clock::now_ms(),
         };
         self.log.add_step(row.insert());
-        if self.row.title.is_empty() {
-            self.row.title = message.title();
-        }
-        self.flush().await?;
-        self.queue.push_back(row);
-        self.send_ahead(&uuid, body.priority).await;
-        let state = if self.queue.iter().any(|waiting| waiting.id == uuid) { "queued" } else { "given" };
-        Ok(SentMessage { uuid, seq, state: state.into(), replayed: false })
+        row
     }
 
-    /// Gives an urgent message to the engine while a turn runs; the engine says when it has begun.
-    async fn send_ahead(&mut self, uuid: &str, priority: MessagePriority) {
-        if self.turn.is_none() || priority == MessagePriority::Later {
+    /// Gives an urgent message to the engine while a turn runs. It counts as given when the engine has recorded it: if the
+    /// host ends before, it still waits.
+    pub(super) async fn send_ahead(&mut self, uuid: &str, body: &StoredBody) {
+        if self.turn.is_none() || body.priority == MessagePriority::Later || self.engine.is_none() {
             return;
         }
-        let Some(row) = self.queue.iter().find(|row| row.id == uuid).cloned() else { return };
-        let Ok(body) = serde_json::from_str::<StoredBody>(&row.body) else { return };
-        let Some(controls) = self.controls().cloned() else { return };
-        if priority == MessagePriority::Now {
-            let Some(turn) = self.turn.clone() else { return };
-            self.queue.retain(|waiting| waiting.id != uuid);
-            self.log.add_step(messages::change_state(uuid, "queued", "given", Some(&turn.id)));
-            self.add_host_event("given", json!({"uuid": uuid, "turn": turn.id}));
-            self.flush_or_report().await;
-        } else {
-            self.sent_ahead.insert(row.id.clone());
-        }
+        self.sent_ahead.insert(uuid.to_owned());
         // A session that has just ended gives it with the next turn.
-        let _ = controls.send(body.to_prompt(&row.id)).await;
+        let _ = self.send_prompt(uuid, body).await;
     }
 
     /// Gives the next message, if the session rests.
@@ -103,6 +113,7 @@ impl Actor {
 
     /// Gives a message to the engine. Returns whether the queue can go on.
     async fn give(&mut self, row: &MessageRow) -> bool {
+        self.given_at = Some(clock::monotonic());
         if let Err(error) = self.open_engine().await {
             if error.code == "session_elsewhere" {
                 return false;
@@ -110,7 +121,7 @@ impl Actor {
             self.fail_message(row, &error).await;
             return false;
         }
-        let Ok(body) = serde_json::from_str::<StoredBody>(&row.body) else { return false };
+        let Some(body) = row.body() else { return false };
         if body.context_only {
             return self.add_context(row, &body).await;
         }
@@ -118,31 +129,22 @@ impl Actor {
         self.log.add_step(messages::change_state(&row.id, "queued", "given", Some(&turn)));
         self.add_host_event("given", json!({"uuid": row.id, "turn": turn}));
         if let Err(error) = self.flush().await {
-            // It stays queued; the next message or the next start tries again.
+            // It stays queued and is tried again.
             self.turn = None;
+            self.host.metrics.turns_running.fetch_sub(1, Ordering::Relaxed);
             crate::log::report(&format!("session {}: {}", self.row.id, error.message));
             return false;
         }
         self.queue.retain(|waiting| waiting.id != row.id);
-        let started = clock::monotonic();
-        if let Some(controls) = self.controls().cloned() {
-            // If the session has ended, its last frame says so and the turn fails.
-            let _ = controls.send(body.to_prompt(&row.id)).await;
-        }
-        self.host.metrics.first_request.record(started.elapsed());
+        // If the session has ended, its last frame says so and the turn fails.
+        let _ = self.send_prompt(&row.id, &body).await;
         true
     }
 
-    /// Adds a message to the conversation without a turn.
+    /// Adds a message to the conversation without asking the model. It counts as given when the engine has recorded it.
     async fn add_context(&mut self, row: &MessageRow, body: &StoredBody) -> bool {
-        self.log.add_step(messages::change_state(&row.id, "queued", "done", None));
-        self.add_host_event("given", json!({"uuid": row.id, "turn": null}));
-        if self.flush().await.is_err() {
-            return false;
-        }
-        self.queue.retain(|waiting| waiting.id != row.id);
-        let Some(controls) = self.controls().cloned() else { return false };
-        controls.send(body.to_prompt(&row.id)).await.is_ok()
+        self.sent_ahead.insert(row.id.clone());
+        self.send_prompt(&row.id, body).await.is_ok()
     }
 
     /// A message that could not be given: the session says why.
@@ -154,7 +156,7 @@ impl Actor {
             json!({"code": "open_failed", "message": error.message, "uuid": row.id}),
         );
         self.set_state(SessionState::Failed);
-        self.flush_or_report().await;
+        self.flush_facts().await;
     }
 
     /// Takes back a message that waits.
@@ -167,6 +169,10 @@ impl Actor {
             return Err(given());
         }
         if self.sent_ahead.contains(uuid) {
+            let is_urgent = row.body().is_none_or(|body| body.priority == MessagePriority::Now);
+            if is_urgent {
+                return Err(given());
+            }
             let controls = self.controls().cloned().ok_or_else(given)?;
             let cancelled = controls.cancel_message(uuid).await.is_ok_and(|reply| reply.cancelled);
             if !cancelled {

@@ -31,7 +31,7 @@ use serde_json::Value as Json;
 use tokio::sync::oneshot;
 use whimbrel::PermissionRequest;
 use whimbrel::wire::control::{Elicitation, ElicitationReply};
-use whimbrel::wire::permission::PermissionResult;
+use whimbrel::wire::permission::{Destination, PermissionBehavior, PermissionResult};
 
 use crate::error::ApiResult;
 use crate::message::Message;
@@ -96,7 +96,17 @@ pub(crate) enum Command {
         person: Person,
         reply: Reply<()>,
     },
-    TrustChanged,
+    /// Settings files or the trust in them have changed, of a folder or of all.
+    SettingsChanged {
+        folder: Option<String>,
+    },
+    /// Ends a permission rule.
+    RemoveRule {
+        rule: String,
+        behavior: PermissionBehavior,
+        destination: Destination,
+        reply: Reply<()>,
+    },
     /// A request of the engine.
     Asked(Asked),
     /// The engine has withdrawn a request.
@@ -148,7 +158,7 @@ pub(crate) struct Rewind {
 #[derive(Debug, Clone)]
 pub(crate) enum Setting {
     Model(Option<String>),
-    Mode(String),
+    Mode(whimbrel::PermissionMode),
 }
 
 /// A request of the engine to a person, and where the answer goes.

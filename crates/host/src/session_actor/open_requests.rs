@@ -1,7 +1,5 @@
 //! Requests to people: a row before it is a card, answered once, closed with the turn.
 
-use std::sync::atomic::Ordering;
-
 use serde_json::{Value as Json, json};
 use whimbrel::CancelReason;
 use whimbrel::wire::permission::PermissionMode;
@@ -11,6 +9,7 @@ use super::answer::{self, Answer, Decision, RequestKind};
 use super::{Asked, Question};
 use crate::clock;
 use crate::error::{ApiError, ApiResult};
+use crate::message::{MessagePriority, StoredBody};
 use crate::store::access::{Person, audit_step};
 use crate::store::requests::{self, RequestRow};
 use crate::store::sessions::SessionState;
@@ -74,11 +73,10 @@ impl Actor {
             self.log.add_step(requests::replace(&self.row.id, &digest, &id));
         }
         self.log.add(&json!({"type": "control_request", "request_id": id, "request": body}), None);
+        self.changed_requests.push(id.clone());
         self.requests.insert(id, OpenRequest { question });
-        self.host.metrics.requests_open.fetch_add(1, Ordering::Relaxed);
         self.update_state();
-        self.flush_or_report().await;
-        self.host.hub.request_changed(&row.to_json());
+        self.flush_facts().await;
         self.finish_rest_waiters();
     }
 
@@ -87,14 +85,13 @@ impl Actor {
         if self.requests.remove(id).is_none() {
             return;
         }
-        self.host.metrics.requests_open.fetch_sub(1, Ordering::Relaxed);
         self.take_waiting_frames().await;
         self.log.add_step(requests::close(id, "withdrawn", None, None));
         let cancel = json!({"type": "control_cancel_request", "request_id": id, "reason": reason});
         self.log.add(&cancel, None);
+        self.changed_requests.push(id.to_owned());
         self.update_state();
-        self.flush_or_report().await;
-        self.announce_request(id).await;
+        self.flush_facts().await;
         if self.turn.is_none() {
             self.give_next().await;
         }
@@ -104,9 +101,9 @@ impl Actor {
     pub(super) fn lose_requests(&mut self) {
         let lost: Vec<String> = self.requests.drain().map(|(id, _)| id).collect();
         for id in lost {
-            self.host.metrics.requests_open.fetch_sub(1, Ordering::Relaxed);
             self.log.add_step(requests::close(&id, "lost", None, None));
             self.log.add(&json!({"type": "control_cancel_request", "request_id": id}), None);
+            self.changed_requests.push(id);
         }
     }
 
@@ -131,7 +128,10 @@ impl Actor {
             Some(Question::Form { .. }) => None,
             None => return already_answered(&row, given, person),
         };
-        let form = if outcome.is_none() { Some(answer::to_elicitation_reply(given)?) } else { None };
+        let form = match self.requests.get(id).map(|open| &open.question) {
+            Some(Question::Form { request, .. }) => Some(answer::to_elicitation_reply(given, request)?),
+            _ => None,
+        };
         let state = if given.decision == Decision::Allow { "allowed" } else { "denied" };
         let input_changed = outcome.as_ref().is_some_and(|outcome| outcome.changed_input.is_some());
         let mut shown = json!({
@@ -158,7 +158,9 @@ impl Actor {
         event["by"] = person.to_by();
         self.add_host_event("answered", event);
         let open = self.requests.remove(id);
-        self.note_mode_of(outcome.as_ref().and_then(|outcome| outcome.mode), person);
+        let note = note_of(given).filter(|_| outcome.is_some());
+        let note =
+            note.map(|body| (self.add_message(&body, format!("note:{id}"), String::new(), person), body));
         self.update_state();
         if let Err(error) = self.flush().await {
             if let Some(open) = open {
@@ -166,7 +168,15 @@ impl Actor {
             }
             return Err(error);
         }
-        self.host.metrics.requests_open.fetch_sub(1, Ordering::Relaxed);
+        // The engine says which mode it works in then.
+        let mode = outcome.as_ref().and_then(|outcome| outcome.mode);
+        self.mode_by = mode.map(|mode| (mode, person.clone()));
+        if let Some((row, body)) = note {
+            let uuid = row.id.clone();
+            self.queue.push_back(row);
+            // Before the call is allowed: the model gets the note with the result.
+            self.send_ahead(&uuid, &body).await;
+        }
         match (open.map(|open| open.question), outcome, form) {
             // The engine may have withdrawn it at this moment: then nothing waits.
             (Some(Question::Tool { reply, .. }), Some(outcome), _) => drop(reply.send(outcome.result)),
@@ -180,24 +190,19 @@ impl Actor {
         Ok(self.host.store.is_trusted(&self.row.folder).await?)
     }
 
-    /// A mode that an answer sets is a setting, too.
-    fn note_mode_of(&mut self, mode: Option<PermissionMode>, person: &Person) {
-        if let Some(mode) = mode {
-            self.row.mode = Some(mode.to_string());
-            self.add_host_event("settings", json!({"mode": mode.to_string(), "by": person.to_by()}));
-        }
-    }
-
     /// Tells those who watch requests; returns the request as it is now.
-    async fn announce_request(&self, id: &str) -> Json {
+    pub(super) async fn announce_request(&self, id: &str) -> Json {
         let row = self.host.store.request(id).await.ok().flatten();
         let request = row.map(|row| row.to_json()).unwrap_or_default();
         self.host.hub.request_changed(&request);
         request
     }
 
-    /// The folder's trust has changed: the next opening uses it, and so do open cards.
-    pub(super) async fn handle_trust_changed(&mut self) {
+    /// Settings or the trust in them have changed: the next opening uses them, and so do open cards.
+    pub(super) async fn handle_settings_changed(&mut self, folder: Option<&str>) {
+        if folder.is_some_and(|folder| self.row.folder != folder) {
+            return;
+        }
         let trusted = self.is_trusted().await.unwrap_or_default();
         let mut changed = Vec::new();
         for (id, open) in &self.requests {
@@ -244,6 +249,18 @@ impl OpenRequest {
         };
         clock::digest(&identity.to_string())
     }
+}
+
+/// The message that brings the note of an allowed call to the agent; a denial has its note in the result.
+fn note_of(given: &Answer) -> Option<StoredBody> {
+    let note = given.message.as_deref().map(str::trim).filter(|note| !note.is_empty())?;
+    let is_allowed = given.decision == Decision::Allow;
+    is_allowed.then(|| StoredBody {
+        content: note.into(),
+        priority: MessagePriority::Next,
+        context_only: false,
+        uploads: Vec::new(),
+    })
 }
 
 /// The same answer of the same person again is no conflict.

@@ -122,6 +122,13 @@ impl Outlet {
         self.is_closed.store(true, Ordering::Release);
     }
 
+    /// Ends the subscription and tells the client to subscribe again.
+    pub(crate) fn end(&self, last_seq: i64) {
+        self.close();
+        let session = &self.session;
+        self.queue.push(format!(r#"{{"op":"resync","session":"{session}","after":{last_seq}}}"#));
+    }
+
     /// Offers an event. If the socket is too slow, it is told where to go on.
     pub(crate) fn offer_event(&self, message: &Utf8Bytes, last_seq: i64) -> Offer {
         let mut held = self.held.lock().unwrap_or_else(PoisonError::into_inner);
@@ -130,9 +137,7 @@ impl Outlet {
             return Offer::Taken;
         }
         if self.queue.is_full() {
-            self.close();
-            let session = &self.session;
-            self.queue.push(format!(r#"{{"op":"resync","session":"{session}","after":{last_seq}}}"#));
+            self.end(last_seq);
             return Offer::Overflow;
         }
         self.queue.push(message.clone());

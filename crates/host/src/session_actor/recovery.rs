@@ -4,6 +4,7 @@
 use std::sync::atomic::Ordering;
 
 use serde_json::json;
+use whimbrel::PermissionMode;
 use whimbrel::store::{Message as TranscriptMessage, SessionLock};
 use whimbrel::wire::control::ResumePendingCalls;
 use whimbrel::wire::message::User;
@@ -11,9 +12,11 @@ use whimbrel::wire::message::User;
 use super::actor::{Actor, RunningTurn};
 use crate::error::{ApiError, ApiResult};
 use crate::message::StoredBody;
+use crate::metrics::TurnOutcome;
 use crate::store::events::parse_uuid;
+use crate::store::messages::MessageRow;
 use crate::store::sessions::SessionState;
-use crate::store::{requests, turns};
+use crate::store::{messages, requests, turns};
 
 /// Prompt that makes the model go on after a restart.
 const GO_ON: &str = "The program that ran you was restarted in the middle of your work. Go on from where you stopped; do not \
@@ -23,27 +26,33 @@ impl Actor {
     /// Handles a turn that had not ended when the last host ended. A crash is told; after an orderly stop the turn goes on.
     pub(super) async fn recover(&mut self) -> ApiResult<()> {
         if self.row.bypass_until.is_some() {
-            self.forget_bypass();
+            self.note_mode(PermissionMode::Default);
         }
         let turn = self.host.store.open_turn(&self.row.id).await?;
+        if !self.queue.is_empty() {
+            self.reconcile().await;
+            self.settle_queue(turn.as_ref().map(|turn| turn.id.as_str()));
+        }
         match turn.as_ref().map(|turn| turn.state.as_str()) {
             Some("suspended") => {
                 self.flush().await?;
                 self.is_suspended = true;
             }
             Some("running") => {
-                self.reconcile_if_needed().await;
+                self.reconcile().await;
+                let has_message = turn.as_ref().is_some_and(|turn| turn.message.is_some());
                 let turn = turn.map(|turn| turn.id).unwrap_or_default();
                 for request in self.host.store.requests(Some("open"), Some(&self.row.id), None, 200).await? {
                     let cancel = json!({"type": "control_cancel_request", "request_id": request.id,
                                         "reason": "session_ended"});
                     self.log.add(&cancel, None);
+                    self.changed_requests.push(request.id);
                 }
                 self.log.add_step(requests::lose_all(&self.row.id));
                 self.log.add_step(turns::end(&turn, "interrupted", None, 0));
                 self.add_host_event("interrupted", json!({"turn": turn, "reason": "restart"}));
                 self.set_state(SessionState::Interrupted);
-                self.host.metrics.turns_interrupted.fetch_add(1, Ordering::Relaxed);
+                self.host.metrics.turns.count(TurnOutcome::Interrupted, has_message);
                 self.flush().await?;
             }
             _ if matches!(self.row.state, SessionState::Running | SessionState::Waiting) => {
@@ -56,17 +65,28 @@ impl Actor {
         Ok(())
     }
 
-    /// Adds messages of the transcript that the log lacks, unless the engine is open here.
-    pub(super) async fn reconcile_if_needed(&mut self) {
-        if self.is_reconciled || self.engine.is_some() {
+    /// The engine may have recorded a message that counts as waiting, because the host ended before it was told.
+    fn settle_queue(&mut self, turn: Option<&str>) {
+        let known = &self.known_uuids;
+        let is_known = |row: &MessageRow| parse_uuid(&row.id).is_some_and(|uuid| known.contains(&uuid));
+        let recorded: Vec<String> =
+            self.queue.iter().filter(|row| is_known(row)).map(|row| row.id.clone()).collect();
+        for uuid in recorded {
+            self.queue.retain(|row| row.id != uuid);
+            let state = if turn.is_some() { "given" } else { "done" };
+            self.log.add_step(messages::change_state(&uuid, "queued", state, turn));
+            self.add_host_event("given", json!({"uuid": uuid, "turn": turn}));
+        }
+    }
+
+    /// Adds messages of the transcript that the log lacks and notes who holds it, unless the engine is open here.
+    pub(super) async fn reconcile(&mut self) {
+        if self.engine.is_some() {
             return;
         }
         let transcripts = self.host.transcripts.clone();
         let id = self.row.engine_session.clone();
-        let Ok(Some(summary)) = transcripts.find(&id).await else {
-            self.is_reconciled = true;
-            return;
-        };
+        let Ok(Some(summary)) = transcripts.find(&id).await else { return };
         let is_held = matches!(transcripts.lock(&id).await, Ok(SessionLock::Held(_)));
         match (is_held, self.row.state) {
             (true, SessionState::Resting | SessionState::Failed) => self.set_state(SessionState::Elsewhere),
@@ -76,14 +96,14 @@ impl Actor {
         if self.transcript_stamp != Some((summary.last_modified, summary.file_size)) {
             if let Ok(messages) = transcripts.messages(&id).await {
                 self.add_recovered(messages);
+                self.log.happened_at = i64::try_from(summary.last_modified).ok();
             }
             self.transcript_stamp = Some((summary.last_modified, summary.file_size));
             if self.row.title.is_empty() || self.row.origin == "terminal" {
                 self.row.title = crate::message::title_of(&summary.summary);
             }
         }
-        self.flush_or_report().await;
-        self.is_reconciled = true;
+        self.flush_facts().await;
     }
 
     fn add_recovered(&mut self, messages: Vec<TranscriptMessage>) {

@@ -112,6 +112,11 @@ impl Store {
         self.read(sql, vec![hash.into()]).await?.first().map(TokenRow::from_row).transpose()
     }
 
+    /// Whether a token is still valid.
+    pub(crate) async fn has_token(&self, id: &str) -> Result<bool, StoreError> {
+        Ok(!self.read("SELECT 1 FROM tokens WHERE id = $1", vec![id.into()]).await?.is_empty())
+    }
+
     /// Uses a login code; `false` if it was used before.
     pub(crate) async fn use_code(&self, id: &str) -> Result<bool, StoreError> {
         let step = Step::new(

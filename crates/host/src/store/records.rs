@@ -12,6 +12,11 @@ pub(crate) struct UploadRow {
     pub(crate) size: i64,
 }
 
+/// The step that notes to which session an upload belongs.
+pub(crate) fn belongs_to(upload: &str, session: &str) -> Step {
+    Step::new("UPDATE uploads SET session = $2 WHERE id = $1", vec![upload.into(), session.into()])
+}
+
 impl Store {
     pub(crate) async fn set_trust(&self, folder: &str, trusted: bool) -> Result<(), StoreError> {
         let trusted_at = trusted.then(clock::now_ms);
@@ -50,6 +55,12 @@ impl Store {
             Ok(UploadRow { id, name, media_type, size: row.int(3)? })
         })
         .transpose()
+    }
+
+    /// The uploads that belong to a session.
+    pub(crate) async fn uploads_of(&self, session: &str) -> Result<Vec<String>, StoreError> {
+        let rows = self.read("SELECT id FROM uploads WHERE session = $1", vec![session.into()]).await?;
+        rows.iter().map(|row| row.text(0)).collect()
     }
 
     /// A value of the host, made by the first start.

@@ -131,6 +131,11 @@ impl Store {
         self.read(sql, vec![id.into()]).await?.first().map(RequestRow::from_row).transpose()
     }
 
+    pub(crate) async fn count_open_requests(&self) -> Result<i64, StoreError> {
+        let rows = self.read("SELECT COUNT(*) FROM requests WHERE state = 'open'", Vec::new()).await?;
+        rows.first().map_or(Ok(0), |row| row.int(0))
+    }
+
     /// Lists requests, oldest first.
     pub(crate) async fn requests(
         &self,

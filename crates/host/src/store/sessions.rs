@@ -1,5 +1,7 @@
 //! Sessions, and the leases of those who write them.
 
+use std::collections::{HashMap, HashSet};
+
 use serde::Serialize;
 use serde_json::{Value as Json, json};
 
@@ -186,8 +188,7 @@ pub(crate) fn dollars(micros: i64) -> f64 {
 /// Which sessions a list has.
 #[derive(Debug, Clone, Default)]
 pub(crate) struct SessionFilter {
-    pub(crate) words: Option<String>,
-    pub(crate) ids: Option<Vec<String>>,
+    pub(crate) search: Option<SessionSearch>,
     pub(crate) folder: Option<String>,
     pub(crate) state: Option<String>,
     pub(crate) origin: Option<String>,
@@ -195,6 +196,25 @@ pub(crate) struct SessionFilter {
     /// Sessions before this one: time of its last change, and its id.
     pub(crate) before: Option<(i64, String)>,
     pub(crate) limit: i64,
+}
+
+/// Words that are searched for: all of them in the title, or in the transcript.
+#[derive(Debug, Clone)]
+pub(crate) struct SessionSearch {
+    words: Vec<String>,
+    /// Sessions of the engine whose transcripts have the words.
+    found: HashSet<String>,
+}
+
+impl SessionSearch {
+    pub(crate) fn new(words: &str, found: HashSet<String>) -> Self {
+        Self { words: words.split_whitespace().map(str::to_lowercase).collect(), found }
+    }
+
+    fn matches(&self, row: &SessionRow) -> bool {
+        let title = row.title.to_lowercase();
+        self.found.contains(&row.engine_session) || self.words.iter().all(|word| title.contains(word))
+    }
 }
 
 impl Store {
@@ -205,10 +225,21 @@ impl Store {
         rows.first().map(SessionRow::from_row).transpose()
     }
 
-    /// Reads the session of a transcript.
-    pub(crate) async fn session_of_transcript(&self, id: &str) -> Result<Option<SessionRow>, StoreError> {
-        let sql = format!("SELECT {COLUMNS} FROM sessions s WHERE s.engine_session = $1 OR s.id = $1");
-        self.read(sql, vec![id.into()]).await?.first().map(SessionRow::from_row).transpose()
+    /// The sessions by the transcripts that they have or had.
+    pub(crate) async fn transcript_index(&self) -> Result<HashMap<String, String>, StoreError> {
+        let rows = self.read("SELECT engine_session, id FROM sessions", Vec::new()).await?;
+        let mut index = HashMap::with_capacity(rows.len());
+        for row in &rows {
+            index.insert(row.text(1)?, row.text(1)?);
+            index.insert(row.text(0)?, row.text(1)?);
+        }
+        Ok(index)
+    }
+
+    /// The sessions that another program held when it was asked last.
+    pub(crate) async fn sessions_elsewhere(&self) -> Result<Vec<String>, StoreError> {
+        let rows = self.read("SELECT id FROM sessions WHERE state = 'elsewhere'", Vec::new()).await?;
+        rows.iter().map(|row| row.text(0)).collect()
     }
 
     /// Reads the session that was made with a key, and the digest of that request.
@@ -223,7 +254,9 @@ impl Store {
 
     /// Lists sessions, those that changed last first.
     pub(crate) async fn sessions(&self, filter: &SessionFilter) -> Result<Vec<SessionRow>, StoreError> {
-        let mut values: Vec<Value> = vec![filter.archived.into(), filter.limit.into()];
+        // What is searched for is compared here: a database knows lower case of ASCII only.
+        let limit = if filter.search.is_some() { i64::MAX } else { filter.limit };
+        let mut values: Vec<Value> = vec![filter.archived.into(), limit.into()];
         let mut sql = format!("SELECT {COLUMNS} FROM sessions s WHERE s.archived = $1");
         let mut add = |condition: &str, value: Value| {
             values.push(value);
@@ -238,16 +271,6 @@ impl Store {
         if let Some(origin) = &filter.origin {
             add(" AND s.origin = #", origin.into());
         }
-        if let Some(words) = &filter.words {
-            let ids = serde_json::to_string(filter.ids.as_deref().unwrap_or_default()).unwrap_or_default();
-            add(" AND ((s.engine_session IN (SELECT value FROM json_each(#))", ids.into());
-            sql.push(')');
-            for word in words.split_whitespace() {
-                values.push(word.to_lowercase().into());
-                sql.push_str(&format!(" OR instr(lower(s.title), ${}) > 0", values.len()));
-            }
-            sql.push(')');
-        }
         if let Some((at, id)) = &filter.before {
             values.push((*at).into());
             values.push(id.into());
@@ -255,7 +278,11 @@ impl Store {
             sql.push_str(&format!(" AND (s.touched_at < ${at} OR (s.touched_at = ${at} AND s.id < ${id}))"));
         }
         sql.push_str(" ORDER BY s.touched_at DESC, s.id DESC LIMIT $2");
-        self.read(sql, values).await?.iter().map(SessionRow::from_row).collect()
+        let rows = self.read(sql, values).await?;
+        let rows = rows.iter().map(SessionRow::from_row).collect::<Result<Vec<_>, _>>()?;
+        let Some(search) = &filter.search else { return Ok(rows) };
+        let limit = usize::try_from(filter.limit).unwrap_or(usize::MAX);
+        Ok(rows.into_iter().filter(|row| search.matches(row)).take(limit).collect())
     }
 
     /// Reads the sessions with a turn that had not ended when the last host ended.
@@ -274,7 +301,7 @@ impl Store {
             "DELETE FROM events WHERE session = $1",
             "DELETE FROM messages WHERE session = $1",
             "DELETE FROM requests WHERE session = $1",
-            "UPDATE uploads SET session = NULL WHERE session = $1",
+            "DELETE FROM uploads WHERE session = $1",
             "DELETE FROM sessions WHERE id = $1",
             "DELETE FROM leases WHERE key = 'session:' || $1",
         ];
@@ -318,5 +345,25 @@ impl Lease {
             vec![(&self.key).into(), self.epoch.into(), (clock::now_ms() + self.lasts_ms).into()],
         )
         .required()
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn titles_match_all_words_in_any_case() {
+        let rows = [
+            ("Ärger mit Bäumen", "ÄRGER bäumen", true),
+            ("Ärger mit Bäumen", "ärger wald", false),
+            ("100% _done_", "% _", true),
+            ("plain", "%", false),
+        ];
+        for (title, words, expected) in rows {
+            let row = SessionRow::new("/w".into(), title.into(), "web");
+            let search = SessionSearch::new(words, HashSet::new());
+            assert_eq!(search.matches(&row), expected, "{title}: {words}");
+        }
     }
 }

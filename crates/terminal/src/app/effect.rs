@@ -19,6 +19,8 @@ use crate::transcript::Item;
 pub(crate) enum Effect {
     /// Writes an entry to the scrollback.
     Show(Item),
+    /// Writes the last lines of these entries to the scrollback.
+    ShowEnd(Vec<Item>),
     /// Writes a piece of the model's text.
     Text(String),
     /// Ends the model's text.
@@ -53,7 +55,7 @@ pub(crate) enum Effect {
         enabled: bool,
     },
     /// Opens a session; the one before is closed.
-    OpenSession(SessionChoice),
+    OpenSession(SessionChoice, Box<ChosenSettings>),
     ListSessions(SessionScope),
     PlanRewind {
         prompt: String,
@@ -75,7 +77,11 @@ pub(crate) enum Effect {
     },
     EditExternally(String),
     ReadClipboardPicture,
-    ReadPicture(PathBuf),
+    /// Reads the picture that a pasted path names.
+    ReadPicture {
+        path: PathBuf,
+        pasted: String,
+    },
     Copy(String),
     WriteFile {
         path: PathBuf,
@@ -93,6 +99,14 @@ pub(crate) enum Effect {
     CloseOverlay,
     SetTheme(String),
     Leave(i32),
+}
+
+/// What the user chose while the program ran. It holds for later sessions as well.
+#[derive(Debug, Clone, Default, PartialEq)]
+pub(crate) struct ChosenSettings {
+    pub(crate) model: Option<String>,
+    pub(crate) effort: Option<Effort>,
+    pub(crate) mode: Option<PermissionMode>,
 }
 
 /// Which session to open.

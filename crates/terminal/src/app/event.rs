@@ -1,12 +1,12 @@
 //! Everything that can wake the application.
 
-use whimbrel::wire::control::{McpServerStatus, ModelInfo, RewindSessionReply, SlashCommand};
+use whimbrel::wire::control::{McpServerStatus, ModelInfo, RewindScope, RewindSessionReply, SlashCommand};
 use whimbrel::{CanUseTool, Frame, PermissionMode};
 
 use crate::editor::Picture;
 use crate::pickers::{NoteTarget, SessionScope};
 use crate::prompts::RequestId;
-use crate::screen::{Key, Size};
+use crate::screen::{Key, Size, Termination};
 use crate::sessions::{RecordedPrompt, StoredSession};
 use crate::transcript::{Item, ShellExit};
 
@@ -25,7 +25,7 @@ pub(crate) enum AppEvent {
     /// Ctrl+C with linear input.
     InterruptSignal,
     /// A signal asks the program to end, or the terminal is gone.
-    Terminate,
+    Terminate(Termination),
     SessionOpened,
     SessionFailed(String),
     Frame(Box<Frame>),
@@ -87,23 +87,30 @@ pub(crate) enum Reply {
     Edited(Result<String, String>),
     /// A picture, or why there is none.
     Picture(Result<Picture, String>),
+    /// What a pasted path names, if it is a picture; the text that was pasted.
+    PastedPicture {
+        pasted: String,
+        picture: Option<Picture>,
+    },
     /// Stored sessions, and the time in milliseconds since 1970.
     Sessions {
         scope: SessionScope,
         sessions: Vec<StoredSession>,
         now_ms: u64,
     },
-    /// The end of a resumed session, all its prompts, and how many entries come before the end.
+    /// The entries of a resumed session before its last turns, those of its last turns, and all its prompts.
     Resumed {
-        items: Vec<Item>,
+        earlier: Vec<Item>,
+        last: Vec<Item>,
         prompts: Vec<RecordedPrompt>,
-        left_out: usize,
     },
     RewindPlan {
         prompt: String,
         reply: Box<RewindSessionReply>,
     },
     Rewound {
+        prompt: String,
+        scope: RewindScope,
         text: String,
         summary: String,
     },

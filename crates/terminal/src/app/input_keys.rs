@@ -63,7 +63,7 @@ impl App {
         self.input.history.keep_recalled();
         self.input.close_lists();
         if let Some(path) = pickers::picture_path(text) {
-            self.effect(Effect::ReadPicture(path));
+            self.effect(Effect::ReadPicture { path, pasted: text.to_owned() });
             return;
         }
         self.input.editor.paste(text);
@@ -145,7 +145,7 @@ impl App {
             if self.is_second_press(ArmedKey::Steer) {
                 self.steer();
             } else {
-                self.hint("press Enter again to hand the queued messages to the running turn");
+                self.hint_second_press("press Enter again to hand the queued messages to the running turn");
             }
             return;
         }
@@ -161,7 +161,7 @@ impl App {
             if self.is_second_press(ArmedKey::Rewind) {
                 self.open_rewind_picker();
             } else if !self.sent_prompts.is_empty() {
-                self.hint("press Esc again to go back to an earlier prompt");
+                self.hint_second_press("press Esc again to go back to an earlier prompt");
             }
         }
     }
@@ -176,12 +176,13 @@ impl App {
         } else if self.is_second_press(ArmedKey::Leave) {
             self.effect(Effect::Leave(0));
         } else {
-            self.hint("press Ctrl+C again to leave");
+            self.hint_second_press("press Ctrl+C again to leave");
         }
     }
 
     fn press_leave(&mut self) {
-        if self.conversation.is_running() || !self.conversation.background.is_empty() {
+        if self.conversation.is_running() || self.shell.is_some() || !self.conversation.background.is_empty()
+        {
             self.picker = Some(pickers::leave());
         } else {
             self.effect(Effect::Leave(0));
@@ -196,7 +197,7 @@ impl App {
         if self.input.is_empty()
             && let Some(last) = self.queue.take_last()
         {
-            self.input.set_text(&last.text);
+            self.input.set_pieces(last.pieces);
             return;
         }
         let current = self.input.history_text();

@@ -3,8 +3,8 @@
 use std::ops::Range;
 
 use crate::completion::Completion;
-use crate::editor::Editor;
 use crate::editor::vim::Vim;
+use crate::editor::{Editor, Piece};
 use crate::history::{History, HistorySearch};
 
 /// The input line.
@@ -31,6 +31,13 @@ impl InputLine {
         };
         self.is_shell = is_shell;
         self.editor.set_text(text);
+        self.close_lists();
+    }
+
+    /// Puts a prompt back into the line, with its pictures.
+    pub(crate) fn set_pieces(&mut self, pieces: Vec<Piece>) {
+        self.is_shell = false;
+        self.editor.set_pieces(pieces);
         self.close_lists();
     }
 

@@ -2,7 +2,9 @@
 
 use super::App;
 use crate::app::effect::Effect;
-use crate::menu::Menu;
+use crate::menu::{Menu, MenuOutcome};
+use crate::transcript::NoteLevel;
+use whimbrel::PermissionResult;
 
 impl App {
     /// The menu that waits for an answer.
@@ -16,6 +18,23 @@ impl App {
     /// Returns whether a turn or a command line runs.
     pub(crate) fn is_busy(&self) -> bool {
         self.conversation.is_running() || self.shell.is_some() || self.queue.has_waiting()
+    }
+
+    /// Goes on with linear input: what the line held is shown, and an open request is shown again.
+    pub(crate) fn switch_to_lines(&mut self) -> Vec<Effect> {
+        self.pager = None;
+        self.note(NoteLevel::Info, "the screen is too small to draw on: linear output from here on");
+        if !self.input.is_empty() {
+            let draft = self.input.history_text();
+            self.note(NoteLevel::Info, format!("the line held: {draft}"));
+            self.input.history.add(&draft);
+            self.input.clear();
+        }
+        if let Some(prompt) = self.prompts.front() {
+            let id = prompt.id;
+            self.effect(Effect::ShowRequest(id));
+        }
+        std::mem::take(&mut self.effects)
     }
 
     /// Handles a line.
@@ -38,6 +57,25 @@ impl App {
     /// The input has ended: what runs is finished first.
     pub(super) fn handle_input_end(&mut self) {
         self.has_input_ended = true;
+        if self.picker.is_some() {
+            self.handle_picker_outcome(MenuOutcome::Cancelled);
+        }
+    }
+
+    /// Requests that come after the end of the input are refused: an answer cannot come any more.
+    pub(super) fn refuse_after_input(&mut self) {
+        if !self.has_input_ended {
+            return;
+        }
+        while let Some(prompt) = self.prompts.pop_front() {
+            let answer =
+                PermissionResult::deny("The input of the user has ended, so nothing can allow the call.");
+            self.note(
+                NoteLevel::Warning,
+                format!("{} was refused: the input has ended", prompt.request.tool_name),
+            );
+            self.effect(Effect::Answer { id: prompt.id, answer });
+        }
     }
 
     /// Leaves when the input has ended and nothing runs.

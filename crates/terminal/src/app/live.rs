@@ -9,7 +9,7 @@ use crate::conversation::{AgentState, InterruptState, Phase, Subagent, TodoStatu
 use crate::editor::layout::Layout;
 use crate::menu::Menu;
 use crate::present::Presenter;
-use crate::prompts::Prompt;
+use crate::prompts::{Prompt, RequestPlace};
 use crate::screen::Live;
 use crate::text::{Line, Style};
 use crate::theme::Theme;
@@ -19,8 +19,8 @@ use crate::tool_card;
 const MAX_INPUT_ROWS: usize = 10;
 /// Rows of the list of tasks.
 const MAX_TODO_ROWS: usize = 6;
-/// Rows that everything but a request needs.
-const ROWS_BESIDE_REQUEST: usize = 12;
+/// Rows below a request that may be needed later: a draft, the number of requests that wait, the user's own words.
+const SPARE_ROWS: usize = 3;
 
 /// Lines, and the place of the caret among them.
 #[derive(Default)]
@@ -75,14 +75,12 @@ impl App {
         let Some(pager) = &mut self.pager else { return Live::default() };
         pager.limit_agents(count);
         let agent = pager.agent().map(|index| &self.conversation.agents[index]);
-        let (lines, title) = match agent {
-            None => (presenter.pages(self.conversation.transcript.items(), columns), "transcript".into()),
-            Some(agent) => (
-                presenter.pages(agent.transcript.items(), columns),
-                format!("{}: {}", agent.definition, agent.description),
-            ),
+        let (transcript, title) = match agent {
+            None => (&self.conversation.transcript, "transcript".into()),
+            Some(agent) => (&agent.transcript, format!("{}: {}", agent.definition, agent.description)),
         };
-        let (lines, cursor) = pager.render(&lines, &title, (columns, rows), presenter.theme());
+        pager.load(transcript.version(), columns, || presenter.pages(transcript.items(), columns));
+        let (lines, cursor) = pager.render(&title, (columns, rows), presenter.theme());
         Live { lines, cursor }
     }
 
@@ -183,23 +181,29 @@ impl App {
     }
 
     /// Returns whether the live area has room for the whole request of a prompt.
-    pub(crate) fn has_room_for(&self, request_rows: usize) -> bool {
-        request_rows + ROWS_BESIDE_REQUEST <= usize::from(self.size.rows)
+    pub(crate) fn has_room_for(&self, prompt: &Prompt, presenter: &Presenter) -> bool {
+        let columns = usize::from(self.size.columns);
+        let request: usize =
+            request_lines(prompt, presenter).iter().map(|line| line.wrapped(columns).len()).sum();
+        let mut choices = Area::default();
+        self.add_choices(prompt, presenter, &mut choices);
+        // An empty line stands above, the status line below.
+        request + choices.lines.len() + 2 + SPARE_ROWS <= usize::from(self.size.rows)
     }
 
     fn add_prompt(&self, prompt: &Prompt, presenter: &Presenter, area: &mut Area) {
+        let columns = usize::from(self.size.columns);
+        if prompt.place == RequestPlace::LiveArea {
+            let request = request_lines(prompt, presenter);
+            area.add(request.iter().flat_map(|line| line.wrapped(columns)).collect(), None);
+        }
+        self.add_choices(prompt, presenter, area);
+    }
+
+    /// Adds what is below the request of a prompt.
+    fn add_choices(&self, prompt: &Prompt, presenter: &Presenter, area: &mut Area) {
         let (columns, rows) = (usize::from(self.size.columns), usize::from(self.size.rows));
         let theme = presenter.theme();
-        if prompt.shows_call() {
-            let lines = self.request_lines(prompt, presenter);
-            if self.has_room_for(lines.len()) {
-                area.add(lines, None);
-            }
-        }
-        if !prompt.agent.is_empty() {
-            area.lines
-                .push(Line::styled(&format!("asked by {}", prompt.agent), theme.dim).truncated(columns));
-        }
         if let Some(questions) = prompt.questions() {
             let tabs: Vec<_> = questions.tabs().collect();
             if tabs.len() > 1 {
@@ -222,30 +226,6 @@ impl App {
             let first = draft.lines().next().unwrap_or_default();
             area.lines.push(Line::styled(&format!("draft: {first}"), theme.dim).truncated(columns));
         }
-    }
-
-    /// The call of a permission prompt and why it is asked, in full.
-    pub(crate) fn request_lines(&self, prompt: &Prompt, presenter: &Presenter) -> Vec<Line> {
-        let columns = usize::from(self.size.columns);
-        let theme = presenter.theme();
-        let request = &prompt.request;
-        let input = serde_json::Value::Object(request.input.clone());
-        let mut lines: Vec<Line> = presenter
-            .request(&request.tool_name, &input, columns)
-            .iter()
-            .flat_map(|line| line.wrapped(columns))
-            .collect();
-        let mut reasons = Vec::new();
-        reasons.extend(request.decision_reason.clone());
-        if let Some(rule) = &request.matched_ask_rule {
-            let content =
-                rule.rule_content.as_ref().map_or_else(String::new, |content| format!("({content})"));
-            reasons.push(format!("the rule {}{content} in {} says to ask", rule.tool_name, rule.source));
-        }
-        for reason in reasons {
-            lines.extend(Line::styled(&format!("why: {reason}"), theme.dim).wrapped(columns));
-        }
-        lines
     }
 
     fn add_input(&self, columns: usize, rows: usize, theme: &Theme, area: &mut Area) {
@@ -321,6 +301,29 @@ impl App {
             }
         }
     }
+}
+
+/// Who asks, the call of a permission prompt and why it is asked, in full.
+pub(crate) fn request_lines(prompt: &Prompt, presenter: &Presenter) -> Vec<Line> {
+    let theme = presenter.theme();
+    let request = &prompt.request;
+    let mut lines = Vec::new();
+    if !prompt.agent.is_empty() {
+        lines.push(Line::styled(&format!("  asked by {}", prompt.agent), theme.dim));
+    }
+    if !prompt.shows_call() {
+        return lines;
+    }
+    let input = serde_json::Value::Object(request.input.clone());
+    lines.extend(presenter.request(&request.tool_name, &input));
+    let mut reasons = Vec::new();
+    reasons.extend(request.decision_reason.clone());
+    if let Some(rule) = &request.matched_ask_rule {
+        let content = rule.rule_content.as_ref().map_or_else(String::new, |content| format!("({content})"));
+        reasons.push(format!("the rule {}{content} in {} says to ask", rule.tool_name, rule.source));
+    }
+    lines.extend(reasons.iter().map(|reason| Line::styled(&format!("  why: {reason}"), theme.dim)));
+    lines
 }
 
 fn add_menu(menu: &Menu, (columns, max_choices): (usize, usize), theme: &Theme, area: &mut Area) {

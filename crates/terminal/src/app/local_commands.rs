@@ -81,7 +81,7 @@ impl App {
         self.title = None;
         self.conversation = std::mem::take(&mut self.conversation).into_next();
         self.session = super::SessionPhase::Opening;
-        self.effect(Effect::OpenSession(choice));
+        self.effect(Effect::OpenSession(choice, Box::new(self.chosen.clone())));
     }
 
     pub(super) fn show_help(&mut self) {
@@ -124,6 +124,7 @@ impl App {
 
     pub(super) fn set_effort(&mut self, effort: Effort) {
         self.conversation.effort = Some(effort.to_string());
+        self.chosen.effort = Some(effort);
         self.effect(Effect::SetEffort(effort));
     }
 

@@ -6,7 +6,7 @@ pub(crate) mod event;
 mod input_keys;
 mod input_line;
 mod lines;
-mod live;
+pub(crate) mod live;
 mod local_commands;
 mod picker_choices;
 mod queue;
@@ -22,16 +22,18 @@ use std::time::Duration;
 use tokio::time::Instant;
 use whimbrel::wire::control::{ModelInfo, SlashCommand};
 
+use crate::commands::{self, ParsedCommand};
 use crate::conversation::Conversation;
 use crate::keys::KeyTable;
 use crate::pager::Pager;
 use crate::pickers::Picker;
 use crate::preferences::Preferences;
-use crate::prompts::{Prompt, PromptAnswer, PromptOutcome};
+use crate::prompts::{Prompt, PromptAnswer, PromptOutcome, RequestPlace};
 use crate::screen::{Key, Size};
 use crate::sessions::RecordedPrompt;
+use crate::tool_card;
 use crate::transcript::{Item, NoteLevel};
-use effect::Effect;
+use effect::{ChosenSettings, Effect};
 use event::AppEvent;
 use input_line::InputLine;
 use queue::PromptQueue;
@@ -93,6 +95,7 @@ pub(crate) struct App {
     pub(crate) pager: Option<Pager>,
     pub(crate) queue: PromptQueue,
     session: SessionPhase,
+    chosen: ChosenSettings,
     slash_commands: Vec<SlashCommand>,
     models: Vec<ModelInfo>,
     /// Prompts of this session, to which one can go back.
@@ -108,6 +111,8 @@ pub(crate) struct App {
     branch: Option<String>,
     /// Text of the first prompt, for the title.
     title: Option<String>,
+    /// The title that the window has.
+    window_title: String,
     effects: Vec<Effect>,
     now: Instant,
 }
@@ -134,6 +139,7 @@ impl App {
             pager: None,
             queue: PromptQueue::default(),
             session: SessionPhase::Opening,
+            chosen: ChosenSettings::default(),
             slash_commands: Vec::new(),
             models: Vec::new(),
             sent_prompts: Vec::new(),
@@ -146,6 +152,7 @@ impl App {
             has_input_ended: false,
             branch: None,
             title: None,
+            window_title: String::new(),
             effects: Vec::new(),
             now,
         };
@@ -160,11 +167,11 @@ impl App {
             AppEvent::Paste(text) => self.handle_paste(&text),
             AppEvent::FocusGained => self.has_focus = true,
             AppEvent::FocusLost => self.has_focus = false,
-            AppEvent::Resized(size) => self.size = size,
+            AppEvent::Resized(size) => self.handle_resize(size),
             AppEvent::Line(line) => self.handle_line(&line),
             AppEvent::InputEnded => self.handle_input_end(),
             AppEvent::InterruptSignal => self.handle_interrupt_signal(),
-            AppEvent::Terminate => self.effect(Effect::Leave(143)),
+            AppEvent::Terminate(reason) => self.effect(Effect::Leave(reason.exit_code())),
             AppEvent::SessionOpened => self.handle_session_opened(),
             AppEvent::SessionFailed(error) => self.handle_session_failed(error),
             AppEvent::Frame(frame) => self.handle_frame(&frame),
@@ -174,7 +181,9 @@ impl App {
             AppEvent::Withdrawn(id) => self.handle_withdrawn(id),
             AppEvent::Reply(reply) => self.handle_reply(reply),
         }
+        self.refuse_after_input();
         self.present_prompt();
+        self.update_window_title();
         self.leave_after_input();
         std::mem::take(&mut self.effects)
     }
@@ -193,9 +202,26 @@ impl App {
         self.show(Item::Note(level, text.into()));
     }
 
+    /// The request of an open prompt must stay whole where the screen has become smaller.
+    fn handle_resize(&mut self, size: Size) {
+        self.size = size;
+        if let Some(prompt) = self.prompts.front()
+            && prompt.is_shown()
+            && prompt.place == RequestPlace::LiveArea
+        {
+            let id = prompt.id;
+            self.effect(Effect::ShowRequest(id));
+        }
+    }
+
     /// Shows a hint for a while.
     fn hint(&mut self, text: impl Into<String>) {
         self.hint = Some((text.into(), self.now + HINT_TIME));
+    }
+
+    /// Shows what a second press of a key does, for as long as it counts as the second.
+    fn hint_second_press(&mut self, text: &str) {
+        self.hint = Some((text.into(), self.now + SECOND_PRESS));
     }
 
     /// The hint in force.
@@ -212,8 +238,10 @@ impl App {
 
     /// When the screen changes next without an event.
     pub(crate) fn next_change(&self, now: Instant) -> Option<Instant> {
-        let spinner = (self.conversation.is_running() || self.shell.is_some() || self.has_running_agents())
-            .then(|| now + Duration::from_millis(125));
+        // While a request waits for the user, the turn waits as well.
+        let is_turn_moving =
+            self.prompts.is_empty() && (self.conversation.is_running() || self.has_running_agents());
+        let spinner = (is_turn_moving || self.shell.is_some()).then(|| now + tool_card::SPINNER_INTERVAL);
         let hint = self.hint.as_ref().map(|(_, until)| *until).filter(|until| *until > now);
         spinner.into_iter().chain(hint).min()
     }
@@ -284,11 +312,22 @@ impl App {
         }
         prompt.show(now, last_key);
         let (id, plan) = (prompt.id, prompt.plan().map(str::to_owned));
-        match plan {
-            Some(plan) => self.show(Item::Plan(plan)),
-            None => self.effect(Effect::ShowRequest(id)),
+        if let Some(plan) = plan {
+            self.show(Item::Plan(plan));
         }
+        self.effect(Effect::ShowRequest(id));
         self.notify("a question waits");
+    }
+
+    /// The title of the window names the session and says whether it waits for the user.
+    fn update_window_title(&mut self) {
+        let Some(title) = &self.title else { return };
+        let mark = if self.prompts.is_empty() { "" } else { "(waits) " };
+        let wanted = format!("{mark}whimbrel: {title}");
+        if self.window_title != wanted {
+            self.window_title.clone_from(&wanted);
+            self.effect(Effect::SetTitle(wanted));
+        }
     }
 
     /// Notifies the user if the terminal is not focused.
@@ -319,10 +358,16 @@ impl App {
 
     /// Submits the prompt that the program was started with.
     pub(crate) fn submit_first_prompt(&mut self, text: &str) {
-        self.submit_prompt(queue::QueuedPrompt {
-            pieces: vec![crate::editor::Piece::Text(text.to_owned())],
-            text: text.to_owned(),
-        });
+        match commands::parse(text.trim(), &self.slash_commands) {
+            ParsedCommand::Local(command, argument) => self.run_local_command(command, &argument),
+            // The commands of the engine are not known yet.
+            ParsedCommand::Unknown(_) | ParsedCommand::Engine | ParsedCommand::None => {
+                self.submit_prompt(queue::QueuedPrompt {
+                    pieces: vec![crate::editor::Piece::Text(text.to_owned())],
+                    text: text.to_owned(),
+                });
+            }
+        }
     }
 
     /// The working directory as it is shown.

@@ -85,7 +85,7 @@ impl App {
             }
             Purpose::RewindScope { prompt, scopes } => {
                 if let Some(Some(scope)) = scopes.get(index) {
-                    self.rewind(&prompt, *scope);
+                    self.effect(Effect::Rewind { prompt, scope: *scope });
                 }
             }
             Purpose::Tasks(ids) => {
@@ -123,8 +123,8 @@ impl App {
         }
     }
 
-    fn rewind(&mut self, prompt: &str, scope: RewindScope) {
-        self.effect(Effect::Rewind { prompt: prompt.to_owned(), scope });
+    /// After the conversation went back before a prompt, it and all later ones are gone.
+    pub(super) fn forget_prompts_from(&mut self, prompt: &str, scope: RewindScope) {
         if scope != RewindScope::Files
             && let Some(index) = self.sent_prompts.iter().position(|sent| sent.uuid == prompt)
         {

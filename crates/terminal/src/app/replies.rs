@@ -1,6 +1,7 @@
 //! Results of effects.
 
 use super::App;
+use crate::app::effect::Effect;
 use crate::app::event::Reply;
 use crate::completion::Completion;
 use crate::pickers::{self, NoteTarget};
@@ -28,10 +29,14 @@ impl App {
             Reply::Model(model) => {
                 if let Some(model) = model {
                     self.note(NoteLevel::Info, format!("the model is {model}"));
+                    self.chosen.model = Some(model.clone());
                     self.conversation.model = Some(model);
                 }
             }
-            Reply::Mode(mode) => self.conversation.mode = mode,
+            Reply::Mode(mode) => {
+                self.chosen.mode = Some(mode);
+                self.conversation.mode = mode;
+            }
             Reply::McpServers(servers) if servers.is_empty() => {
                 self.note(NoteLevel::Info, "there are no MCP servers; whimbrel mcp add adds one");
             }
@@ -52,25 +57,28 @@ impl App {
             }
             Reply::ShellEnded { command, output, exit } => {
                 self.shell = None;
-                self.effect(super::Effect::RecordShell { command: command.clone(), output: output.clone() });
+                self.effect(Effect::RecordShell { command: command.clone(), output: output.clone() });
                 self.show(Item::Shell { command, output, exit });
             }
             Reply::Edited(Ok(text)) => {
                 self.input.close_lists();
-                let caret = text.len();
-                self.input.editor.set_inline_text(&text, caret);
+                self.input.editor.set_edited_text(&text);
             }
             Reply::Edited(Err(error)) | Reply::Picture(Err(error)) => self.note(NoteLevel::Warning, error),
-            Reply::Picture(Ok(picture)) => self.attach_picture(picture),
+            Reply::Picture(Ok(picture)) | Reply::PastedPicture { picture: Some(picture), .. } => {
+                self.attach_picture(picture);
+            }
+            Reply::PastedPicture { pasted, picture: None } => self.input.editor.paste(&pasted),
             Reply::Sessions { scope, sessions, now_ms } => {
                 self.picker = Some(pickers::resume(&sessions, scope, now_ms));
             }
-            Reply::Resumed { items, prompts, left_out } => {
+            Reply::Resumed { earlier, last, prompts } => {
                 self.sent_prompts = prompts;
-                self.show_resumed(items, left_out);
+                self.show_resumed(earlier, last);
             }
             Reply::RewindPlan { prompt, reply } => self.picker = Some(pickers::rewind_scope(prompt, &reply)),
-            Reply::Rewound { text, summary } => {
+            Reply::Rewound { prompt, scope, text, summary } => {
+                self.forget_prompts_from(&prompt, scope);
                 self.show(Item::Mark(summary));
                 if self.input.is_empty() && !text.is_empty() {
                     self.input.set_text(&text);
@@ -93,14 +101,16 @@ impl App {
         }
     }
 
-    fn show_resumed(&mut self, items: Vec<Item>, left_out: usize) {
-        let mark = match left_out {
+    /// The last turns go to the scrollback, all entries to the transcript view.
+    fn show_resumed(&mut self, earlier: Vec<Item>, last: Vec<Item>) {
+        let mark = match earlier.len() {
             0 => "the session is resumed".to_owned(),
-            left_out => format!("the session is resumed; {left_out} earlier entries are not shown"),
+            count => format!("the session is resumed; /transcript shows {count} earlier entries"),
         };
-        for item in items {
-            self.show(item);
+        for item in earlier.into_iter().chain(last.iter().cloned()) {
+            self.conversation.transcript.push(item);
         }
+        self.effect(Effect::ShowEnd(last));
         self.show(Item::Mark(mark));
     }
 }

@@ -1,7 +1,9 @@
 //! Events of the session: frames, requests, its beginning and its end.
 
+use whimbrel::wire::control::SlashCommand;
 use whimbrel::{CanUseTool, Frame};
 
+use super::queue::{self, QueuedPrompt};
 use super::{App, SessionPhase};
 use crate::app::effect::Effect;
 use crate::conversation::{Change, TurnEnd};
@@ -34,17 +36,17 @@ impl App {
 
     /// Puts what waits back into the line, so that nothing typed is lost.
     fn return_queued(&mut self) {
-        let mut texts = Vec::new();
+        let mut prompts = Vec::new();
         while let Some(prompt) = self.queue.take_last() {
-            texts.insert(0, prompt.text);
+            prompts.insert(0, prompt);
         }
-        if !texts.is_empty() {
-            let draft = self.input.editor.expanded_text();
-            if !draft.is_empty() {
-                texts.push(draft);
-            }
-            self.input.set_text(&texts.join("\n\n"));
+        if prompts.is_empty() {
+            return;
         }
+        if !self.input.editor.is_empty() {
+            prompts.push(QueuedPrompt { pieces: self.input.editor.pieces(), text: String::new() });
+        }
+        self.input.set_pieces(queue::join(&prompts));
     }
 
     pub(super) fn handle_frame(&mut self, frame: &Frame) {
@@ -61,10 +63,21 @@ impl App {
                 Change::PromptTaken { uuid } => self.handle_prompt_taken(&uuid),
                 Change::TurnEnded(end) => self.handle_turn_end(&end),
                 Change::SessionInfo => {}
+                Change::Commands(commands) => self.slash_commands = commands,
+                Change::CommandNames(names) => self.add_commands(names),
                 Change::ConversationReset => {
                     self.sent_prompts.clear();
                     self.show(Item::Mark("a new conversation".into()));
                 }
+            }
+        }
+    }
+
+    /// Adds commands that were not known before; only their names are known now.
+    fn add_commands(&mut self, names: Vec<String>) {
+        for name in names {
+            if !self.slash_commands.iter().any(|known| known.name == name) {
+                self.slash_commands.push(SlashCommand { name, ..SlashCommand::default() });
             }
         }
     }
@@ -96,7 +109,6 @@ impl App {
                 |agent| format!("{}: {}", agent.definition, agent.description),
             )
         });
-        self.picker = None;
         self.prompts.push_back(Prompt::new(id, request, agent));
     }
 

@@ -79,7 +79,7 @@ impl App {
             }
             SessionPhase::NotChosen | SessionPhase::Open | SessionPhase::Opening => self.queue.push(prompt),
             SessionPhase::Closed => {
-                self.input.set_text(&prompt.text);
+                self.input.set_pieces(prompt.pieces);
                 self.note(NoteLevel::Error, "the session has ended; /resume or /clear opens another one");
             }
         }
@@ -94,7 +94,6 @@ impl App {
         let text = prompts.iter().map(|prompt| prompt.text.as_str()).collect::<Vec<_>>().join("\n\n");
         if self.title.is_none() && !text.starts_with('/') {
             let title: String = text.lines().next().unwrap_or_default().chars().take(50).collect();
-            self.effect(Effect::SetTitle(format!("whimbrel: {title}")));
             self.title = Some(title);
         }
         self.sent_prompts.push(RecordedPrompt { uuid: uuid.clone(), text });

@@ -3,7 +3,7 @@
 use tokio::time::Instant;
 use whimbrel::wire::content::Block;
 use whimbrel::wire::message::{Assistant, User};
-use whimbrel::wire::system::{TaskEnd, TaskNotification, TaskProgress, TaskStarted};
+use whimbrel::wire::system::{TaskEnd, TaskNotification, TaskProgress, TaskStarted, TaskUpdated};
 
 use super::Conversation;
 use super::calls::{CallResult, RunningCall, result_text};
@@ -143,16 +143,28 @@ impl Conversation {
         }
     }
 
-    pub(super) fn handle_task_end(&mut self, ended: &TaskNotification) {
-        let Some(agent) = self.agent_of_task(&ended.task_id) else { return };
-        agent.state = match ended.status {
+    /// A subagent may go to the background while it runs.
+    pub(super) fn handle_task_update(&mut self, updated: &TaskUpdated) {
+        if updated.patch.is_backgrounded == Some(true)
+            && let Some(agent) = self.agent_of_task(&updated.task_id)
+        {
+            agent.state = AgentState::Background;
+        }
+    }
+
+    /// Ends the subagent of a task, and returns the state that it had.
+    pub(super) fn handle_task_end(&mut self, ended: &TaskNotification) -> Option<AgentState> {
+        let agent = self.agent_of_task(&ended.task_id)?;
+        let state = match ended.status {
             TaskEnd::Completed => AgentState::Done,
             _ => AgentState::Failed,
         };
+        let before = std::mem::replace(&mut agent.state, state);
         if let Some(usage) = &ended.usage {
             agent.tokens = usage.total_tokens;
             agent.call_count = usage.tool_uses;
         }
+        Some(before)
     }
 
     fn agent_of_task(&mut self, task_id: &str) -> Option<&mut Subagent> {

@@ -7,6 +7,7 @@ use whimbrel::wire::message::{Assistant, StreamEvent, TerminalReason, TurnResult
 use whimbrel::wire::stream_delta::StreamDelta;
 use whimbrel::wire::system::{CompactResult, InformationLevel, Status, StatusKind, SystemEvent, TaskEnd};
 
+use super::agents::AgentState;
 use super::calls::{CallResult, result_text};
 use super::{Change, ContextFill, Conversation, InterruptState, Phase, TurnEnd};
 use crate::transcript::{Item, NoteLevel};
@@ -174,7 +175,7 @@ impl Conversation {
                 self.model = Some(init.model.clone());
                 self.mode = init.permission_mode;
                 self.effort.clone_from(&init.effort);
-                self.slash_commands.clone_from(&init.slash_commands);
+                changes.push(Change::CommandNames(init.slash_commands.clone()));
                 changes.push(Change::SessionInfo);
             }
             SystemEvent::Status(status) => self.handle_status(status, changes),
@@ -224,9 +225,14 @@ impl Conversation {
                 self.show(Item::Note(NoteLevel::Warning, text), changes);
             }
             SystemEvent::TaskStarted(started) => self.handle_task_started(started, now),
+            SystemEvent::TaskUpdated(updated) => self.handle_task_update(updated),
             SystemEvent::TaskProgress(progress) => self.handle_task_progress(progress),
             SystemEvent::TaskNotification(ended) => {
-                self.handle_task_end(ended);
+                // A subagent that its call waits for has an entry of its own: the result of the call.
+                let before = self.handle_task_end(ended);
+                if before.is_some_and(|state| state != AgentState::Background) {
+                    return;
+                }
                 let (level, word) = match ended.status {
                     TaskEnd::Completed => (NoteLevel::Info, "finished"),
                     TaskEnd::Stopped => (NoteLevel::Warning, "was stopped"),
@@ -240,8 +246,7 @@ impl Conversation {
                     changed.tasks.iter().filter(|task| task.ambient != Some(true)).cloned().collect();
             }
             SystemEvent::CommandsChanged(changed) => {
-                self.slash_commands = changed.commands.iter().map(|command| command.name.clone()).collect();
-                changes.push(Change::SessionInfo);
+                changes.push(Change::Commands(changed.commands.clone()));
             }
             _ => {}
         }

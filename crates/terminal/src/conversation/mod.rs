@@ -11,6 +11,7 @@ use std::time::Duration;
 use serde_json::Value;
 use tokio::time::Instant;
 use whimbrel::PermissionMode;
+use whimbrel::wire::control::SlashCommand;
 use whimbrel::wire::message::TurnResult;
 use whimbrel::wire::system::BackgroundTask;
 
@@ -61,8 +62,12 @@ pub(crate) enum Change {
         uuid: String,
     },
     TurnEnded(Box<TurnEnd>),
-    /// The engine told something about the session: model, mode, commands.
+    /// The engine told something about the session: model, mode.
     SessionInfo,
+    /// The commands of the engine have changed.
+    Commands(Vec<SlashCommand>),
+    /// Names of all commands of the engine.
+    CommandNames(Vec<String>),
     /// A call was withdrawn or answered elsewhere; its question is void.
     ConversationReset,
 }
@@ -93,7 +98,6 @@ pub(crate) struct Conversation {
     pub(crate) background: Vec<BackgroundTask>,
     pub(crate) todos: Vec<Todo>,
     pub(crate) transcript: Transcript,
-    pub(crate) slash_commands: Vec<String>,
     /// Text of the model that is being streamed.
     streamed: Option<String>,
     reasoning: String,

@@ -124,3 +124,26 @@ fn local_command_is_shown_once() {
     let changes = handle(&mut conversation, &[result]);
     assert_eq!(changes[0], Change::Show(Item::Page("the page".into())));
 }
+
+#[test]
+fn only_agents_in_the_background_are_reported_as_tasks() {
+    let agent = |background: bool| {
+        let input = json!({"description": "look", "subagent_type": "explore"});
+        let started = json!({"type": "system", "subtype": "task_started", "task_id": "a", "tool_use_id": "t",
+            "description": "look", "task_type": "local_agent", "session_id": "s", "uuid": "1",
+            "is_backgrounded": background});
+        vec![reply(Value::Null, call("t", "Agent", input)), started]
+    };
+    let ended = json!({"type": "system", "subtype": "task_notification", "task_id": "a", "tool_use_id": "t",
+        "status": "completed", "output_file": "", "summary": "done", "session_id": "s", "uuid": "2"});
+    let updated = json!({"type": "system", "subtype": "task_updated", "task_id": "a", "session_id": "s",
+        "uuid": "3", "patch": {"is_backgrounded": true}});
+    for (background, updates, expected) in [(false, None, 0), (true, None, 1), (false, Some(updated), 1)] {
+        let mut conversation = Conversation::default();
+        handle(&mut conversation, &agent(background));
+        handle(&mut conversation, updates.as_slice());
+        let changes = handle(&mut conversation, std::slice::from_ref(&ended));
+        let notes = changes.iter().filter(|change| matches!(change, Change::Show(Item::Note(..))));
+        assert_eq!(notes.count(), expected, "{background} {changes:?}");
+    }
+}

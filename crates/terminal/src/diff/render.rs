@@ -31,11 +31,11 @@ impl Fold {
     }
 }
 
-/// Renders the hunks of a diff without a title.
-pub(crate) fn render(diff: &FileDiff, columns: usize, theme: &Theme, fold: Fold) -> Vec<Line> {
+/// Renders the hunks of a diff without a title. Long lines are whole: the caller cuts or wraps them.
+pub(crate) fn render(diff: &FileDiff, theme: &Theme, fold: Fold) -> Vec<Line> {
     let numbers = diff.hunks.iter().flat_map(|hunk| &hunk.lines).map(|line| line.number);
     let digits = if diff.has_numbers { numbers.max().unwrap_or(0).to_string().len() } else { 0 };
-    let layout = Layout { digits, columns, theme, path: &diff.path, change: diff.change };
+    let layout = Layout { digits, theme, path: &diff.path, change: diff.change };
     let mut lines = Vec::new();
     for (at, hunk) in diff.hunks.iter().enumerate() {
         if at > 0 {
@@ -48,7 +48,6 @@ pub(crate) fn render(diff: &FileDiff, columns: usize, theme: &Theme, fold: Fold)
 
 struct Layout<'a> {
     digits: usize,
-    columns: usize,
     theme: &'a Theme,
     path: &'a str,
     change: FileChange,
@@ -80,18 +79,19 @@ impl Layout<'_> {
             Side::Old => ('-', theme.removed, theme.removed_word),
             Side::New => ('+', theme.added, theme.added_word),
         };
-        let mut row = Line::empty().flow(Flow::Cut);
+        let mut row = Line::empty().flow(Flow::Anywhere);
         if self.digits > 0 {
             row.push(&format!("{:>width$} ", line.number, width = self.digits), theme.dim);
         }
         row.push(&format!("{sign} "), style);
+        let indent = " ".repeat(row.width());
         match line.side {
             // A new file is read rather than compared: it keeps the colors of its language.
             Side::Both => _ = row.append(colored),
             Side::New if self.change == FileChange::Created => _ = row.append(colored),
             Side::Old | Side::New => push_marked(&mut row, text, style, word, marks),
         }
-        row.truncated(self.columns)
+        row.continued_with(&indent, Style::PLAIN)
     }
 }
 
@@ -153,7 +153,7 @@ mod tests {
         let new = old.replace("line 5\n", "line five\n").replace("line 12\n", "");
         let diff = FileDiff::from_texts("a.txt", Some(&old), Some(&new));
         assert_eq!(
-            texts(&render(&diff, 60, &Theme::DARK, Fold::None)),
+            texts(&render(&diff, &Theme::DARK, Fold::None)),
             [
                 " 2   line 2",
                 " 3   line 3",
@@ -175,28 +175,29 @@ mod tests {
     fn long_diffs_are_folded() {
         let new: String = (0..100).map(|number| format!("{number}\n")).collect();
         let diff = FileDiff::from_texts("a.txt", None, Some(&new));
-        let lines = texts(&render(&diff, 60, &Theme::DARK, Fold::At(40)));
+        let lines = texts(&render(&diff, &Theme::DARK, Fold::At(40)));
         assert_eq!((lines.len(), lines[40].as_str()), (41, "… 60 more lines (Ctrl+O shows all)"));
     }
 
     #[test]
     fn tabs_and_wide_characters_keep_the_columns() {
         let diff = FileDiff::from_texts("a.txt", Some("a\tb\n鷸\tb\n"), Some("a\tc\n鷸\tb\n"));
-        let lines = texts(&render(&diff, 60, &Theme::DARK, Fold::None));
+        let lines = texts(&render(&diff, &Theme::DARK, Fold::None));
         assert_eq!(lines, ["1 - a   b", "1 + a   c", "2   鷸  b"]);
     }
 
     #[test]
     fn changed_words_stand_out() {
         let diff = FileDiff::from_texts("a.txt", Some("let a = 1;\n"), Some("let a = 2;\n"));
-        let lines = render(&diff, 60, &Theme::DARK, Fold::None);
+        let lines = render(&diff, &Theme::DARK, Fold::None);
         let marked = lines[1].spans().iter().find(|span| span.style() == Theme::DARK.added_word).unwrap();
         assert_eq!(marked.text(), "2");
     }
 
     #[test]
-    fn lines_are_cut_to_the_screen() {
-        let diff = FileDiff::from_texts("a.txt", None, Some(&"x".repeat(100)));
-        assert_eq!(texts(&render(&diff, 10, &Theme::DARK, Fold::None)), ["1 + xxxxx…"]);
+    fn long_lines_wrap_behind_the_sign() {
+        let diff = FileDiff::from_texts("a.txt", None, Some(&"x".repeat(15)));
+        let lines = render(&diff, &Theme::DARK, Fold::None);
+        assert_eq!(texts(&lines[0].wrapped(10)), ["1 + xxxxxx", "    xxxxxx", "    xxx"]);
     }
 }

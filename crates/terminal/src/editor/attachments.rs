@@ -55,6 +55,10 @@ impl AttachmentList {
         self.all.get(usize::try_from(index).ok()?)
     }
 
+    pub(super) fn is_picture(&self, character: char) -> bool {
+        matches!(self.get(character), Some(Attachment::Picture(_)))
+    }
+
     fn picture_number(&self, character: char) -> usize {
         let upto = (u32::from(character) - FIRST_PLACEHOLDER) as usize;
         self.all

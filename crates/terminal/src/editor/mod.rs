@@ -114,7 +114,35 @@ impl Editor {
         self.insert_pasted(text);
     }
 
-    /// Replaces the content by a text that is shown completely, for an external editor or a completion.
+    /// Replaces the content by the pieces of a prompt; the caret is at its end.
+    pub(crate) fn set_pieces(&mut self, pieces: Vec<Piece>) {
+        self.record(ChangeKind::Other);
+        self.text.clear();
+        self.caret = 0;
+        for piece in pieces {
+            match piece {
+                Piece::Text(text) => self.insert_pasted(&text),
+                Piece::Picture(_, picture) => self.insert_attachment(Attachment::Picture(picture)),
+            }
+        }
+    }
+
+    /// Replaces the content by a text that the user edited elsewhere: it is shown completely, and where it still names a
+    /// picture, as [`Self::expanded_text`] did, the picture stands.
+    pub(crate) fn set_edited_text(&mut self, text: &str) {
+        let mut edited = attachments::without_placeholders(text);
+        for placeholder in self.text.chars().filter(|character| self.attachments.is_picture(*character)) {
+            if let Some(label) = self.attachments.label(placeholder) {
+                edited = edited.replacen(&label, placeholder.encode_utf8(&mut [0; 4]), 1);
+            }
+        }
+        self.record(ChangeKind::Other);
+        self.caret = edited.len();
+        self.text = edited;
+    }
+
+    /// Replaces the content by a text that is shown completely.
+    #[cfg(test)]
     pub(crate) fn set_inline_text(&mut self, text: &str, caret: usize) {
         self.record(ChangeKind::Other);
         self.text = attachments::without_placeholders(text);

@@ -3,6 +3,8 @@
 pub(crate) mod file;
 mod search;
 
+use std::collections::HashSet;
+
 pub(crate) use search::HistorySearch;
 
 /// The prompts, oldest first, and the place of the recall.
@@ -16,10 +18,14 @@ pub(crate) struct History {
 impl History {
     /// Adds the prompts of earlier sessions below those of this one.
     pub(crate) fn load(&mut self, earlier: Vec<String>) {
+        self.recalled = None;
         let own = std::mem::take(&mut self.entries);
-        for entry in earlier.into_iter().chain(own) {
-            self.add(&entry);
-        }
+        let mut seen = HashSet::new();
+        // The newest of equal prompts counts.
+        let newest_first = earlier.into_iter().chain(own).rev();
+        self.entries =
+            newest_first.filter(|entry| !entry.trim().is_empty() && seen.insert(entry.clone())).collect();
+        self.entries.reverse();
     }
 
     /// Adds a prompt and ends the recall. A prompt that is there already moves to the end.

@@ -73,13 +73,12 @@ impl StreamingMarkdown {
         }
     }
 
-    /// The unfinished block, in rows of the screen.
+    /// The unfinished block.
     pub(crate) fn tail(&self, columns: usize) -> Vec<Line> {
-        let lines = match &self.fence {
+        match &self.fence {
             Some(fence) => fence.clone_highlighter_lines(&self.pending),
             None => self.render_block(without_open_marks(&self.pending), columns),
-        };
-        lines.iter().flat_map(|line| line.wrapped(columns)).collect()
+        }
     }
 
     /// Ends the text and returns what is left of it.

@@ -11,8 +11,9 @@ use crate::theme::Theme;
 pub(crate) struct Pager {
     /// First row that is shown; beyond the end it means the last page.
     top: usize,
-    /// Number of rows when they were drawn last.
-    row_count: usize,
+    /// The rows of the page, and what they were made of.
+    rows: Vec<Line>,
+    source: Option<PageSource>,
     /// What is searched.
     query: String,
     is_typing: bool,
@@ -20,6 +21,14 @@ pub(crate) struct Pager {
     agent: Option<usize>,
     /// A search that the next drawing carries out, when the rows are known.
     jump: Option<Jump>,
+}
+
+/// What the rows of a page depend on.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+struct PageSource {
+    agent: Option<usize>,
+    version: u64,
+    columns: usize,
 }
 
 /// Direction of a search.
@@ -34,7 +43,8 @@ impl Pager {
     pub(crate) fn transcript() -> Self {
         Self {
             top: usize::MAX,
-            row_count: 0,
+            rows: Vec::new(),
+            source: None,
             query: String::new(),
             is_typing: false,
             agent: None,
@@ -65,7 +75,7 @@ impl Pager {
             return false;
         }
         let page = screen_rows.saturating_sub(1).max(1);
-        let last = self.row_count.saturating_sub(page);
+        let last = self.rows.len().saturating_sub(page);
         let top = self.top.min(last);
         self.top = match keys.actions(KeyGroup::Pager, key).next() {
             Some(Action::PagerUp) => top.saturating_sub(1),
@@ -99,18 +109,25 @@ impl Pager {
         false
     }
 
+    /// Makes the rows of the page, if its transcript or the width has changed since the last time.
+    pub(crate) fn load(&mut self, version: u64, columns: usize, lines: impl FnOnce() -> Vec<Line>) {
+        let source = PageSource { agent: self.agent, version, columns };
+        if self.source != Some(source) {
+            self.rows = lines().iter().flat_map(|line| line.wrapped(columns)).collect();
+            self.source = Some(source);
+        }
+    }
+
     /// The rows of the screen.
     pub(crate) fn render(
         &mut self,
-        lines: &[Line],
         title: &str,
         (columns, rows): (usize, usize),
         theme: &Theme,
     ) -> (Vec<Line>, Option<(usize, usize)>) {
         let page = rows.saturating_sub(1).max(1);
-        let all: Vec<Line> = lines.iter().flat_map(|line| line.wrapped(columns)).collect();
-        self.row_count = all.len();
-        self.find_match(&all);
+        self.find_match();
+        let all = &self.rows;
         let top = self.top.min(all.len().saturating_sub(page));
         let query = self.query.to_lowercase();
         let mut shown: Vec<Line> = all
@@ -137,8 +154,9 @@ impl Pager {
     }
 
     /// Moves to the match that a key asked for; around the end if there is none behind.
-    fn find_match(&mut self, rows: &[Line]) {
+    fn find_match(&mut self) {
         let Some(jump) = self.jump.take() else { return };
+        let rows = &self.rows;
         let query = self.query.to_lowercase();
         if query.is_empty() || rows.is_empty() {
             return;
@@ -155,5 +173,26 @@ impl Pager {
     /// Shows the session if there is no such subagent.
     pub(crate) fn limit_agents(&mut self, count: usize) {
         self.agent = self.agent.filter(|index| *index < count);
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn page_is_made_only_when_its_source_changes() {
+        let mut pager = Pager::transcript();
+        let mut made = 0;
+        for (version, columns, expected) in [(1, 20, 1), (1, 20, 1), (2, 20, 2), (2, 10, 3), (2, 10, 3)] {
+            pager.load(version, columns, || {
+                made += 1;
+                vec![Line::plain("one two three four")]
+            });
+            assert_eq!(made, expected, "{version} {columns}");
+        }
+        let (rows, _) = pager.render("title", (10, 4), &Theme::PLAIN);
+        let texts: Vec<String> = rows.iter().take(3).map(|row| row.text().trim_end().to_owned()).collect();
+        assert_eq!(texts, ["one two", "three", "four"]);
     }
 }

@@ -10,6 +10,7 @@ use crate::text::{Line, sanitize, sanitize_lines};
 /// Who a line is from.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub(crate) enum Speaker {
+    You,
     Whimbrel,
     Tool,
     Permission,
@@ -19,6 +20,7 @@ pub(crate) enum Speaker {
 impl Speaker {
     fn label(self) -> &'static str {
         match self {
+            Self::You => "you",
             Self::Whimbrel => "whimbrel",
             Self::Tool => "tool",
             Self::Permission => "permission",
@@ -51,9 +53,12 @@ impl<W: Write> Plain<W> {
         self.out.flush()
     }
 
-    /// Writes lines that were made for the screen, without their styles.
+    /// Writes lines that were made for the screen, without their styles and without the indent that all of them have.
     pub(crate) fn lines(&mut self, speaker: Speaker, lines: &[Line]) -> io::Result<()> {
         let texts: Vec<String> = lines.iter().map(|line| line.text().trim_end().to_owned()).collect();
+        let indents = texts.iter().filter(|text| !text.is_empty());
+        let indent = indents.map(|text| text.len() - text.trim_start_matches(' ').len()).min().unwrap_or(0);
+        let texts: Vec<&str> = texts.iter().map(|text| text.get(indent..).unwrap_or_default()).collect();
         self.say(speaker, &texts.join("\n"))
     }
 
@@ -99,6 +104,12 @@ mod tests {
             written(|plain| plain.say(Speaker::Tool, "Bash ls\na\x1b[2Jb\n")),
             "tool: Bash ls\n  a\\x1b[2Jb\n"
         );
+    }
+
+    #[test]
+    fn common_indent_is_left_out() {
+        let lines = ["  Bash", "    ls", ""].map(Line::plain);
+        assert_eq!(written(|plain| plain.lines(Speaker::Permission, &lines)), "permission: Bash\n    ls\n");
     }
 
     #[test]

@@ -33,6 +33,7 @@ pub(crate) struct Prompt {
     pub(crate) request: CanUseTool,
     /// The subagent that asks, in words; empty for the main agent.
     pub(crate) agent: String,
+    pub(crate) place: RequestPlace,
     kind: PromptKind,
     /// When it appeared on the screen.
     shown_at: Option<Instant>,
@@ -45,6 +46,14 @@ enum PromptKind {
     Permission(permission::PermissionPrompt),
     Plan(Menu),
     Questions(QuestionPrompt),
+}
+
+/// Where the request itself is shown.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub(crate) enum RequestPlace {
+    LiveArea,
+    /// The live area had no room for all of it.
+    Scrollback,
 }
 
 /// What an answer does beside the answer itself.
@@ -74,7 +83,7 @@ impl Prompt {
             },
             _ => PromptKind::Permission(permission::PermissionPrompt::new(&request)),
         };
-        Self { id, request, agent, kind, shown_at: None, guarded_until: None }
+        Self { id, request, agent, place: RequestPlace::LiveArea, kind, shown_at: None, guarded_until: None }
     }
 
     /// The menu that is open.

@@ -10,15 +10,15 @@ use tokio_util::sync::CancellationToken;
 use whimbrel::{Agent, Controls, PermissionResult};
 
 use super::surface::{self, Surface};
-use super::{TerminalRequest, commands, files, requests, shell};
+use super::{TerminalRequest, clipboard, commands, files, requests, shell};
 use crate::app::App;
-use crate::app::effect::{Effect, SessionChoice};
+use crate::app::effect::{ChosenSettings, Effect, SessionChoice};
 use crate::app::event::{AppEvent, Reply};
 use crate::engine_thread::{EngineEvent, EngineEventKind, EngineThread, SessionNumber};
 use crate::preferences;
 use crate::present::Presenter;
 use crate::prompts::RequestId;
-use crate::screen::Events;
+use crate::screen::{Event, Events};
 use crate::text::Line;
 use crate::transcript::Item;
 
@@ -41,6 +41,7 @@ pub(super) struct Edge {
     /// Text of the model that was not rendered yet: a frame renders all of it at once.
     pending_text: String,
     shell: Option<CancellationToken>,
+    has_handed_over: bool,
     exit_code: Option<i32>,
 }
 
@@ -66,12 +67,27 @@ impl Edge {
             answers: HashMap::new(),
             pending_text: String::new(),
             shell: None,
+            has_handed_over: false,
             exit_code: None,
         }
     }
 
     pub(super) fn exit_code(&self) -> Option<i32> {
         self.exit_code
+    }
+
+    /// Takes note of an event of the screen. The answer with the background decides on the theme `auto`.
+    pub(super) fn observe(&mut self, event: &Event, theme: &str) -> io::Result<()> {
+        self.surface.observe(event)?;
+        if matches!(event, Event::Answer(_)) {
+            self.presenter.set_theme(surface::theme(&self.surface, theme));
+        }
+        Ok(())
+    }
+
+    /// Returns whether another program had the terminal since the last call.
+    pub(super) fn take_handed_over(&mut self) -> bool {
+        std::mem::take(&mut self.has_handed_over)
     }
 
     /// Writes lines to the scrollback.
@@ -155,6 +171,7 @@ impl Edge {
                 self.flush_text();
                 self.show(&item)?;
             }
+            Effect::ShowEnd(items) => self.surface.show_end(&mut self.presenter, &items)?,
             Effect::ShowRequest(id) => self.show_request(id, app)?,
             Effect::Answer { id, answer } => {
                 if let Some(sender) = self.answers.remove(&id) {
@@ -162,7 +179,7 @@ impl Edge {
                     let _ = sender.send(answer);
                 }
             }
-            Effect::OpenSession(choice) => self.open_session(choice),
+            Effect::OpenSession(choice, chosen) => self.open_session(choice, *chosen),
             Effect::SetTheme(name) => {
                 self.presenter.set_theme(surface::theme(&self.surface, &name));
                 self.surface.redraw()?;
@@ -175,13 +192,16 @@ impl Edge {
             Effect::Notify(text) => self.surface.notify(&text)?,
             Effect::Copy(text) => {
                 self.surface.copy(&text)?;
-                self.reply(Reply::Done(format!("copied {} characters", text.chars().count())));
+                if matches!(self.surface, Surface::Screen(_)) {
+                    clipboard::copy(text, &self.environment, self.replies.clone());
+                }
             }
             Effect::EditExternally(text) => {
                 let edited = self
                     .surface
                     .hand_over(commands::edit_externally(&text, &self.environment, &self.cwd))
                     .await?;
+                self.has_handed_over = true;
                 self.reply(Reply::Edited(edited));
             }
             Effect::RunShell(command) => {
@@ -216,7 +236,9 @@ impl Edge {
             Effect::LoadHistory => files::load_history(history(), replies),
             Effect::AppendHistory(text) => files::append_history(history(), text, replies),
             Effect::FindBranch => files::find_branch(self.cwd.clone(), replies),
-            Effect::ReadPicture(path) => files::read_picture(self.resolve(&path), replies),
+            Effect::ReadPicture { path, pasted } => {
+                files::read_picture(self.resolve(&path), pasted, replies);
+            }
             Effect::WriteFile { path, text } => files::write_file(path, text, replies),
             Effect::AppendNote { target, note } => {
                 files::append_note(target, note, &self.cwd, self.config_dir.as_deref(), replies);
@@ -246,19 +268,19 @@ impl Edge {
         }
     }
 
-    fn show_request(&mut self, id: RequestId, app: &App) -> io::Result<()> {
-        let Some(prompt) = app.prompts.iter().find(|prompt| prompt.id == id && prompt.shows_call()) else {
-            return Ok(());
-        };
+    fn show_request(&mut self, id: RequestId, app: &mut App) -> io::Result<()> {
+        let Some(at) = app.prompts.iter().position(|prompt| prompt.id == id) else { return Ok(()) };
+        let prompt = &app.prompts[at];
         let path = prompt.request.input.get("file_path").and_then(serde_json::Value::as_str);
         // Without the file the prompt shows the texts of the call.
         let current = path.and_then(|path| std::fs::read_to_string(self.resolve(Path::new(path))).ok());
         self.presenter.set_current_file(current);
         self.flush_text();
-        self.surface.show_request(&mut self.presenter, app, prompt)
+        app.prompts[at].place = self.surface.show_request(&mut self.presenter, app, prompt)?;
+        Ok(())
     }
 
-    fn open_session(&mut self, choice: SessionChoice) {
+    fn open_session(&mut self, choice: SessionChoice, chosen: ChosenSettings) {
         self.session += 1;
         self.controls = None;
         self.answers.clear();
@@ -274,7 +296,7 @@ impl Edge {
                 agent.with(forget_session).resume(id)
             }
         };
-        self.engine.open(self.session, agent);
+        self.engine.open(self.session, agent.with(|options| apply_chosen(options, chosen)));
     }
 
     fn save_preferences(&self, preferences: &preferences::Preferences) {
@@ -283,6 +305,26 @@ impl Edge {
         if let Err(error) = preferences::write(&path, preferences) {
             self.reply(Reply::Failed(format!("cannot write {}: {error}", path.display())));
         }
+    }
+
+    /// Goes on with linear output, because the screen has become too small to draw on.
+    pub(super) async fn switch_to_plain(&mut self, app: &mut App, events: &mut Events) -> io::Result<()> {
+        self.flush_text();
+        self.surface.end_text(&mut self.presenter)?;
+        let screen = std::mem::replace(&mut self.surface, Surface::Plain(surface::PlainSurface::new()));
+        screen.finish(Some(events)).await?;
+        self.presenter.set_theme(surface::theme(&self.surface, ""));
+        let effects = app.switch_to_lines();
+        for effect in effects {
+            self.perform(effect, app).await?;
+        }
+        self.surface.ask(app)
+    }
+
+    /// Ends the session after a panic, which has restored the terminal.
+    pub(super) async fn abandon(self) {
+        self.surface.abandon();
+        self.engine.close().await;
     }
 
     /// Restores the terminal and ends the session.
@@ -300,6 +342,14 @@ impl Edge {
         self.engine.close().await;
         Ok(())
     }
+}
+
+/// Puts what the user chose over what the program was started with.
+fn apply_chosen(options: &mut whimbrel::Options, chosen: ChosenSettings) {
+    let ChosenSettings { model, effort, mode } = chosen;
+    options.model = model.or(options.model.take());
+    options.effort = effort.or(options.effort.take());
+    options.permission_mode = mode.or(options.permission_mode);
 }
 
 /// Removes what names a session, for another one with the same options.

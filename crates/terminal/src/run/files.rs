@@ -90,18 +90,14 @@ fn append_line(path: &Path, note: &str) -> io::Result<()> {
     io::Write::write_all(&mut file, format!("{gap}- {note}\n").as_bytes())
 }
 
-pub(super) fn read_picture(path: PathBuf, replies: ReplySender) {
-    spawn(replies, move || Some(Reply::Picture(load_picture(&path))));
-}
-
-fn load_picture(path: &Path) -> Result<Picture, String> {
-    let failed = |reason: &dyn std::fmt::Display| format!("cannot add {}: {reason}", path.display());
-    let size = std::fs::metadata(path).map_err(|error| failed(&error))?.len();
-    if size > MAX_PICTURE_BYTES {
-        return Err(failed(&"it has more than 20 MB"));
-    }
-    let bytes = std::fs::read(path).map_err(|error| failed(&error))?;
-    to_picture(&bytes).ok_or_else(|| failed(&"it is no PNG, JPEG, GIF or WebP picture"))
+/// Reads the picture that a pasted path names. A path of anything else stays text.
+pub(super) fn read_picture(path: PathBuf, pasted: String, replies: ReplySender) {
+    spawn(replies, move || {
+        let is_small =
+            std::fs::metadata(&path).is_ok_and(|file| file.is_file() && file.len() <= MAX_PICTURE_BYTES);
+        let bytes = if is_small { std::fs::read(&path).ok() } else { None };
+        Some(Reply::PastedPicture { pasted, picture: bytes.as_deref().and_then(to_picture) })
+    });
 }
 
 /// Makes a picture of its bytes; `None` if their format is not known.

@@ -6,7 +6,7 @@ use tokio::signal::unix::{Signal, SignalKind, signal};
 use tokio::sync::mpsc;
 
 use crate::app::event::AppEvent;
-use crate::screen::{Event, Events};
+use crate::screen::{Event, Events, Termination};
 
 /// Source of what the user types.
 pub(super) enum Input {
@@ -54,13 +54,24 @@ impl Lines {
                 }
             },
             _ = self.interrupts.recv() => AppEvent::InterruptSignal,
-            _ = self.terminations.recv() => AppEvent::Terminate,
-            _ = self.hangups.recv() => AppEvent::Terminate,
+            _ = self.terminations.recv() => AppEvent::Terminate(Termination::Terminate),
+            _ = self.hangups.recv() => AppEvent::Terminate(Termination::Hangup),
         }
     }
 }
 
 impl Input {
+    /// Forgets the interrupts that came while another program had the terminal: they were meant for it.
+    pub(super) fn forget_interrupts(&mut self) -> std::io::Result<()> {
+        match self {
+            Self::Screen(events) => events.forget_interrupts(),
+            Self::Lines(lines) => {
+                lines.interrupts = signal(SignalKind::interrupt())?;
+                Ok(())
+            }
+        }
+    }
+
     /// Waits for the next event, and the event of the screen that it was made of.
     pub(super) async fn next(&mut self) -> (Option<AppEvent>, Option<Event>) {
         match self {
@@ -82,6 +93,7 @@ fn from_screen(event: &Event) -> Option<AppEvent> {
         Event::FocusGained => AppEvent::FocusGained,
         Event::FocusLost => AppEvent::FocusLost,
         Event::Resumed | Event::Answer(_) => return None,
-        Event::Terminate | Event::Closed => AppEvent::Terminate,
+        Event::Terminate(reason) => AppEvent::Terminate(*reason),
+        Event::Closed => AppEvent::Terminate(Termination::Hangup),
     })
 }

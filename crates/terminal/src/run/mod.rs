@@ -1,6 +1,7 @@
 //! The loop of the interactive terminal: events in, effects out. What is decided is in the application; here it is
 //! carried out.
 
+mod clipboard;
 mod commands;
 mod edge;
 mod files;
@@ -23,7 +24,7 @@ use crate::engine_thread::{EngineEvent, EngineThread};
 use crate::pickers::SessionScope;
 use crate::preferences::{self, Preferences};
 use crate::present::Presenter;
-use crate::screen::{Features, Screen, ScreenOptions, Size};
+use crate::screen::{self, Features, Screen, ScreenOptions, Size};
 use crate::text::Line;
 use crate::theme::{ColorLevel, Theme};
 use crate::transcript::{Item, NoteLevel};
@@ -78,17 +79,19 @@ pub enum TerminalOutput {
 /// Frames of the engine that are handled before the screen has its turn.
 const MAX_EVENTS_AT_ONCE: usize = 256;
 
+/// What a Rust program exits with after a panic.
+const PANIC_EXIT_CODE: i32 = 101;
+
 /// Runs the interactive terminal until the user leaves, and returns the exit code.
 pub fn run(mut request: TerminalRequest) -> io::Result<i32> {
     let (preferences, warning) = read_preferences(request.config_dir.as_deref());
-    request.introduction.extend(warning);
     request.agent = request.agent.with(|options| {
         options.include_partial_messages = true;
         options.replay_user_messages = true;
         options.enable_file_checkpointing = true;
     });
     let runtime = tokio::runtime::Builder::new_current_thread().enable_all().build()?;
-    let code = runtime.block_on(run_loop(request, preferences));
+    let code = runtime.block_on(run_loop(request, preferences, warning));
     // What still waits for a file must not delay the end.
     runtime.shutdown_background();
     code
@@ -103,13 +106,18 @@ fn open_surface(request: &TerminalRequest, is_plain: bool) -> io::Result<(Surfac
     let options = ScreenOptions {
         color: ColorLevel::from_environment(get),
         features: Features::from_environment(get),
-        log: None,
+        log: request.config_dir.as_deref().map(|dir| dir.join("terminal.log")),
+        records: request.config_dir.as_deref().map(|dir| dir.join("terminal-modes")),
     };
     let (screen, events) = Screen::start(options)?;
     Ok((Surface::Screen(Box::new(screen)), Input::Screen(Box::new(events))))
 }
 
-async fn run_loop(request: TerminalRequest, preferences: Preferences) -> io::Result<i32> {
+async fn run_loop(
+    request: TerminalRequest,
+    preferences: Preferences,
+    warning: Option<String>,
+) -> io::Result<i32> {
     let is_plain = request.output == TerminalOutput::Plain || preferences.plain;
     let (surface, mut input) = open_surface(&request, is_plain)?;
     let (engine, mut engine_events) = EngineThread::start()?;
@@ -123,7 +131,8 @@ async fn run_loop(request: TerminalRequest, preferences: Preferences) -> io::Res
     };
     let theme = surface::theme(&surface, &preferences.theme);
     let presenter = Presenter::new(theme, request.cwd.clone());
-    let (mut app, warnings) = App::new(start, preferences, Size::of_terminal(), Instant::now());
+    let (mut app, mut warnings) = App::new(start, preferences, Size::of_terminal(), Instant::now());
+    warnings.extend(warning);
     let mut edge = Edge::new(surface, presenter, engine, replies, &request);
     introduce(&request, warnings, &theme, &mut edge, &mut app).await?;
     edge.surface.ask(&app)?;
@@ -131,21 +140,34 @@ async fn run_loop(request: TerminalRequest, preferences: Preferences) -> io::Res
         let wake = app.next_change(Instant::now());
         tokio::select! {
             biased;
+            () = screen::panicked() => {
+                edge.abandon().await;
+                return Ok(PANIC_EXIT_CODE);
+            }
             (event, screen_event) = input.next() => {
                 if let Some(event) = screen_event {
-                    edge.surface.observe(&event)?;
+                    edge.observe(&event, &app.preferences.theme)?;
                 }
                 if let Some(event) = event {
                     edge.update(event, &mut app).await?;
                 }
             }
-            () = edge.surface.frame_due() => edge.draw(&mut app)?,
+            () = edge.surface.frame_due() => match &mut input {
+                Input::Screen(events) if is_too_small(Size::of_terminal()) => {
+                    edge.switch_to_plain(&mut app, events).await?;
+                    input = Input::Lines(Box::new(Lines::start()?));
+                }
+                _ => edge.draw(&mut app)?,
+            },
             Some(reply) = reply_receiver.recv() => edge.update(AppEvent::Reply(reply), &mut app).await?,
             Some(event) = engine_events.recv() => {
                 edge.receive(event, &mut app).await?;
                 drain(&mut engine_events, &mut edge, &mut app).await?;
             }
             () = sleep_until(wake) => edge.surface.request_frame(),
+        }
+        if edge.take_handed_over() {
+            input.forget_interrupts()?;
         }
         if let Some(code) = edge.exit_code() {
             break code;
@@ -168,7 +190,10 @@ async fn introduce(
     app: &mut App,
 ) -> io::Result<()> {
     edge.commit(vec![render_banner(app, theme)])?;
-    for text in warnings.into_iter().chain(request.introduction.clone()) {
+    for text in request.introduction.clone() {
+        edge.show(&Item::Note(NoteLevel::Info, text))?;
+    }
+    for text in warnings {
         edge.show(&Item::Note(NoteLevel::Warning, text))?;
     }
     if request.lacks_model {
@@ -201,7 +226,7 @@ async fn drain(events: &mut mpsc::Receiver<EngineEvent>, edge: &mut Edge, app: &
 /// What is done at the start, beside drawing.
 fn start_effects(request: &TerminalRequest) -> Vec<Effect> {
     let open = match request.session {
-        StartSession::AsConfigured => Effect::OpenSession(SessionChoice::AsConfigured),
+        StartSession::AsConfigured => Effect::OpenSession(SessionChoice::AsConfigured, Box::default()),
         StartSession::Choose => Effect::ListSessions(SessionScope::ThisFolder),
     };
     vec![open, Effect::LoadHistory, Effect::FindBranch]

@@ -18,7 +18,7 @@ use crate::app::effect::Effect;
 use crate::app::event::Reply;
 use crate::editor::Piece;
 use crate::pickers::SessionScope;
-use crate::sessions::{StoredSession, last_items, prompts};
+use crate::sessions::{StoredSession, prompts, split_items};
 
 /// Sessions in the picker at most.
 const MAX_LISTED_SESSIONS: usize = 200;
@@ -144,7 +144,7 @@ async fn rewind(effect: Effect, controls: &Controls) -> Option<Reply> {
             Some(reply_or_failed(reply, |reply| Reply::RewindPlan { prompt, reply: Box::new(reply) }))
         }
         Effect::Rewind { prompt, scope } => {
-            let reply = controls.rewind(prompt, scope).await;
+            let reply = controls.rewind(prompt.clone(), scope).await;
             Some(reply_or_failed(reply, |reply| {
                 let files =
                     reply.files.as_ref().and_then(|files| files.files_changed.as_ref()).map_or(0, Vec::len);
@@ -164,7 +164,7 @@ async fn rewind(effect: Effect, controls: &Controls) -> Option<Reply> {
                     RewindScope::Files => String::new(),
                     _ => reply.prompt.map(|prompt| prompt.text).unwrap_or_default(),
                 };
-                Reply::Rewound { text, summary }
+                Reply::Rewound { prompt, scope, text, summary }
             }))
         }
         _ => None,
@@ -265,6 +265,6 @@ pub(super) fn read_resumed(agent: &Agent, id: String, replies: ReplySender) {
 
 async fn read_end(sessions: &Sessions, id: &str) -> Option<Reply> {
     let messages = sessions.messages(id).await.ok()?;
-    let (items, left_out) = last_items(&messages);
-    Some(Reply::Resumed { items, prompts: prompts(&messages), left_out })
+    let (earlier, last) = split_items(&messages);
+    Some(Reply::Resumed { earlier, last, prompts: prompts(&messages) })
 }

@@ -5,12 +5,13 @@ use std::io::{self, Stdout};
 use tokio::time::Instant;
 
 use crate::app::App;
+use crate::app::live::request_lines;
 use crate::plain::{Plain, Speaker};
 use crate::present::Presenter;
-use crate::prompts::Prompt;
+use crate::prompts::{Prompt, RequestPlace};
 use crate::screen::{Events, Screen};
 use crate::text::Line;
-use crate::theme::Theme;
+use crate::theme::{ColorLevel, Theme};
 use crate::transcript::{Item, NoteLevel, ShellExit};
 
 /// Columns of linear output, which has no lines of its own.
@@ -71,6 +72,25 @@ impl Surface {
         Ok(())
     }
 
+    /// Writes the last lines of several entries.
+    pub(super) fn show_end(&mut self, presenter: &mut Presenter, items: &[Item]) -> io::Result<()> {
+        match self {
+            Self::Screen(screen) => {
+                let lines = presenter.end_of(items, usize::from(screen.size().columns));
+                screen.commit(lines);
+            }
+            Self::Plain(plain) => {
+                for item in items {
+                    if let Item::User { text, .. } = item {
+                        plain.out.say(Speaker::You, text)?;
+                    }
+                    plain.show(presenter, item)?;
+                }
+            }
+        }
+        Ok(())
+    }
+
     /// Writes a piece of the model's text.
     pub(super) fn push_text(&mut self, presenter: &mut Presenter, text: &str) {
         match self {
@@ -110,19 +130,20 @@ impl Surface {
         }
     }
 
-    /// Shows the call of a prompt, if the live area has no room for it.
+    /// Shows the request of a prompt, if the live area has no room for it, and returns where it is shown.
     pub(super) fn show_request(
         &mut self,
         presenter: &mut Presenter,
         app: &App,
         prompt: &Prompt,
-    ) -> io::Result<()> {
-        let lines = app.request_lines(prompt, presenter);
+    ) -> io::Result<RequestPlace> {
+        let lines = request_lines(prompt, presenter);
         match self {
-            Self::Screen(_) if app.has_room_for(lines.len()) => Ok(()),
-            Self::Screen(_) => self.commit(presenter, lines),
-            Self::Plain(plain) => plain.out.lines(Speaker::Permission, &lines),
+            Self::Screen(_) if app.has_room_for(prompt, presenter) => return Ok(RequestPlace::LiveArea),
+            Self::Screen(_) => self.commit(presenter, lines)?,
+            Self::Plain(plain) => plain.out.lines(Speaker::Permission, &lines)?,
         }
+        Ok(RequestPlace::Scrollback)
     }
 
     /// Takes note of an event of the screen.
@@ -211,6 +232,13 @@ impl Surface {
         }
     }
 
+    /// Leaves the terminal as it is.
+    pub(super) fn abandon(self) {
+        if let Self::Screen(screen) = self {
+            screen.abandon();
+        }
+    }
+
     /// Restores the terminal.
     pub(super) async fn finish(self, events: Option<&mut Events>) -> io::Result<()> {
         match (self, events) {
@@ -289,6 +317,16 @@ fn limit_lines(text: &str) -> String {
 /// The theme of a surface: linear output has none.
 pub(super) fn theme(surface: &Surface, name: &str) -> Theme {
     match surface {
+        // A theme with colors leaves out marks that only colors replace.
+        Surface::Screen(screen) if screen.color_level() == ColorLevel::None => Theme::named("plain"),
+        // The 16 colors of a terminal are often chosen for a dark background.
+        Surface::Screen(screen)
+            if name == "auto"
+                && screen.has_light_background()
+                && matches!(screen.color_level(), ColorLevel::Indexed256 | ColorLevel::True) =>
+        {
+            Theme::named("light")
+        }
         Surface::Screen(_) => Theme::named(name),
         Surface::Plain(_) => Theme::named("plain"),
     }

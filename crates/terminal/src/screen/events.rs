@@ -9,9 +9,10 @@ use rustix::process::Signal;
 use tokio::io::Interest;
 use tokio::io::unix::AsyncFd;
 use tokio::signal::unix::{Signal as SignalStream, SignalKind, signal};
+use tokio::time::Instant;
 
 use super::Size;
-use super::burst::merge_bursts;
+use super::burst::BurstFilter;
 use super::key::Key;
 use super::parser::{Answer, Input, Parser};
 
@@ -31,9 +32,29 @@ pub(crate) enum Event {
     /// The program runs again after it was stopped.
     Resumed,
     /// A signal asks the program to end.
-    Terminate,
+    Terminate(Termination),
     /// The terminal is gone.
     Closed,
+}
+
+/// Why the program has to end.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub(crate) enum Termination {
+    Interrupt,
+    Terminate,
+    /// The terminal is gone, or a signal says so.
+    Hangup,
+}
+
+impl Termination {
+    /// 128 and the number of the signal, as shells report it.
+    pub(crate) fn exit_code(self) -> i32 {
+        match self {
+            Self::Hangup => 129,
+            Self::Interrupt => 130,
+            Self::Terminate => 143,
+        }
+    }
 }
 
 /// The stream of events. Every terminal has one.
@@ -41,10 +62,12 @@ pub(crate) struct Events {
     input: AsyncFd<OwnedFd>,
     parser: Parser,
     ready: VecDeque<Event>,
+    bursts: BurstFilter,
     has_bracketed_paste: bool,
     is_closed: bool,
     resizes: SignalStream,
     resumptions: SignalStream,
+    interrupts: SignalStream,
     terminations: SignalStream,
     hangups: SignalStream,
 }
@@ -62,13 +85,21 @@ impl Events {
             input,
             parser: Parser::default(),
             ready: VecDeque::new(),
+            bursts: BurstFilter::default(),
             has_bracketed_paste: false,
             is_closed: false,
             resizes: signal(SignalKind::window_change())?,
             resumptions: signal(SignalKind::from_raw(Signal::CONT.as_raw()))?,
+            interrupts: signal(SignalKind::interrupt())?,
             terminations: signal(SignalKind::terminate())?,
             hangups: signal(SignalKind::hangup())?,
         })
+    }
+
+    /// Forgets the interrupts that came while another program had the terminal: they were meant for it.
+    pub(crate) fn forget_interrupts(&mut self) -> io::Result<()> {
+        self.interrupts = signal(SignalKind::interrupt())?;
+        Ok(())
     }
 
     /// Waits for the next event. Dropping the future loses nothing.
@@ -87,6 +118,13 @@ impl Events {
                     std::future::pending::<()>().await;
                 }
             };
+            let burst = self.bursts.deadline();
+            let burst_end = async {
+                match burst {
+                    Some(deadline) => tokio::time::sleep_until(deadline).await,
+                    None => std::future::pending().await,
+                }
+            };
             let is_paused = tokio::select! {
                 ready = self.input.readable() => {
                     match ready {
@@ -96,10 +134,16 @@ impl Events {
                     false
                 }
                 () = pause => true,
+                () = burst_end => {
+                    let inputs = self.bursts.flush();
+                    self.ready.extend(inputs.into_iter().map(Event::from));
+                    continue;
+                }
                 _ = self.resizes.recv() => return Event::Resize(Size::of_terminal()),
                 _ = self.resumptions.recv() => return Event::Resumed,
-                _ = self.terminations.recv() => return Event::Terminate,
-                _ = self.hangups.recv() => return Event::Terminate,
+                _ = self.interrupts.recv() => return Event::Terminate(Termination::Interrupt),
+                _ = self.terminations.recv() => return Event::Terminate(Termination::Terminate),
+                _ = self.hangups.recv() => return Event::Terminate(Termination::Hangup),
             };
             if is_paused {
                 let inputs = self.parser.flush();
@@ -133,7 +177,13 @@ impl Events {
 
     fn queue(&mut self, inputs: Vec<Input>) {
         self.has_bracketed_paste |= inputs.iter().any(|input| matches!(input, Input::Paste(_)));
-        let inputs = if self.has_bracketed_paste { inputs } else { merge_bursts(inputs) };
+        let inputs = if self.has_bracketed_paste {
+            let mut decided = self.bursts.flush();
+            decided.extend(inputs);
+            decided
+        } else {
+            self.bursts.feed(inputs, Instant::now())
+        };
         self.ready.extend(inputs.into_iter().map(Event::from));
     }
 

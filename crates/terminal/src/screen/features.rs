@@ -3,8 +3,9 @@
 use super::frame::Reflow;
 use super::parser::Answer;
 
-/// Asks for the keyboard protocol, and for device attributes, which every terminal answers and which end the probe.
-pub(super) const PROBE: &str = "\x1b[?u\x1b[c";
+/// Asks for the keyboard protocol and the background, and for device attributes, which every terminal answers and which
+/// end the probe.
+pub(super) const PROBE: &str = "\x1b[?u\x1b]11;?\x1b\\\x1b[c";
 
 /// How a notification reaches the desktop.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
@@ -62,7 +63,7 @@ impl Features {
         match answer {
             Answer::KittyKeyboard => self.has_kitty_keyboard = true,
             Answer::DeviceAttributes => self.is_probed = true,
-            Answer::Size(..) => {}
+            Answer::Size(..) | Answer::Background(_) => {}
         }
     }
 }

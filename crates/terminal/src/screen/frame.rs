@@ -6,7 +6,7 @@
 
 use super::Size;
 use super::encode::Encoder;
-use crate::text::{Break, Flow, Line, width};
+use crate::text::{Flow, Line, width};
 use crate::theme::ColorLevel;
 
 /// What is below the finished text: rows, and where the cursor stands.
@@ -65,6 +65,11 @@ impl FrameWriter {
 
     pub(crate) fn size(&self) -> Size {
         self.size
+    }
+
+    /// Rows of the live area above the cursor.
+    pub(crate) fn rows_above_cursor(&self) -> usize {
+        self.drawn.row
     }
 
     /// The bytes that add `finished` to the history and show `live` below it.
@@ -140,8 +145,8 @@ impl FrameWriter {
     fn remember(&mut self, finished: &[Line]) {
         let columns = self.columns();
         let cells = |line: &Line| {
-            let rows = line.rows(columns);
-            (rows.len() - 1) * columns + rows.last().map_or(0, |row| row.line.width())
+            let rows = line.terminal_rows(columns);
+            (rows.len() - 1) * columns + rows.last().map_or(0, Line::width)
         };
         self.before = Before {
             widths: self.drawn.rows.iter().map(Line::width).collect(),
@@ -197,25 +202,25 @@ impl FrameWriter {
         (rows, cursor)
     }
 
-    /// Writes finished lines from the top of the live area on, over what it showed.
+    /// Writes finished lines from the top of the live area on, over what it showed. The terminal breaks them into rows, so
+    /// that it joins the rows again where text is copied or the screen becomes wider.
     fn write_finished(&mut self, finished: &[Line], out: &mut Encoder) {
         out.raw("\r");
         move_rows(out, self.drawn.row, 0);
         let columns = self.columns();
         let mut used = 0;
         for line in finished {
-            let rows = line.rows(columns);
+            let rows = line.terminal_rows(columns);
             used += rows.len();
             for (at, row) in rows.iter().enumerate() {
-                let end = out.line(&row.line, 0);
-                match row.end {
-                    Break::Line if end < columns => out.erase_to_end(),
-                    Break::Line => {}
+                let end = out.line(row, 0);
+                match rows.get(at + 1) {
+                    None if end < columns => out.erase_to_end(),
+                    None => {}
                     // A wide character that does not fit makes the terminal break the row by itself.
-                    Break::Inside if end + 1 == columns && begins_wide(&rows[at + 1].line) => {
-                        out.erase_to_end();
-                    }
-                    Break::Word | Break::Inside => out.blanks(columns.saturating_sub(end)),
+                    Some(next) if end + 1 == columns && begins_wide(next) => out.erase_to_end(),
+                    // Terminals dispute the width of what comes next: without the blanks some would not break here.
+                    Some(_) => out.blanks(columns.saturating_sub(end)),
                 }
             }
             out.set_style(crate::text::Style::PLAIN);

@@ -12,6 +12,7 @@ mod features;
 mod frame;
 mod key;
 mod modes;
+mod modes_record;
 mod overlay;
 mod parser;
 mod schedule;
@@ -25,7 +26,7 @@ use std::time::Duration;
 use base64::Engine as _;
 use tokio::time::Instant;
 
-pub(crate) use events::{Event, Events};
+pub(crate) use events::{Event, Events, Termination};
 pub(crate) use features::Features;
 use features::{Notifications, PROBE};
 #[cfg(test)]
@@ -34,8 +35,9 @@ pub(crate) use frame::{FrameWriter, Live};
 #[cfg(test)]
 pub(crate) use key::Modifiers;
 pub(crate) use key::{Key, KeyCode};
+pub(crate) use modes::panicked;
 use overlay::Overlay;
-use parser::Answer;
+use parser::{Answer, Background};
 use size_check::{Order, SizeCheck};
 
 use crate::text::{Line, sanitize};
@@ -70,6 +72,8 @@ pub(crate) struct ScreenOptions {
     pub(crate) features: Features,
     /// Where the standard error stream goes while we draw; nowhere if there is no file.
     pub(crate) log: Option<PathBuf>,
+    /// Where the modes that are on are recorded, for a start after a kill.
+    pub(crate) records: Option<PathBuf>,
 }
 
 /// The terminal while we draw on it. Dropping it restores the terminal.
@@ -84,7 +88,11 @@ pub(crate) struct Screen {
     size_order: Order,
     finished: Vec<Line>,
     title: String,
+    /// Known once the terminal has answered.
+    background: Option<Background>,
     is_active: bool,
+    /// The signal that ends a stop of our own is on its way.
+    is_resuming: bool,
 }
 
 use schedule::Schedule;
@@ -93,7 +101,7 @@ impl Screen {
     /// Takes the terminal over and asks it what it can do. Nothing is waited for: the answers come as events.
     pub(crate) fn start(options: ScreenOptions) -> io::Result<(Self, Events)> {
         let size = Size::of_terminal();
-        modes::enter(options.log.as_deref())?;
+        modes::enter(options.log.as_deref(), options.records.as_deref())?;
         let events = Events::new().inspect_err(|_| modes::leave())?;
         let features = options.features;
         let mut screen = Self {
@@ -107,7 +115,9 @@ impl Screen {
             size_order: Order::default(),
             finished: Vec::new(),
             title: String::new(),
+            background: None,
             is_active: true,
+            is_resuming: false,
         };
         screen.schedule.request();
         let begin = format!("{}{PROBE}", fresh_line(size));
@@ -120,6 +130,14 @@ impl Screen {
 
     pub(crate) fn size(&self) -> Size {
         self.size
+    }
+
+    pub(crate) fn has_light_background(&self) -> bool {
+        self.background == Some(Background::Light)
+    }
+
+    pub(crate) fn color_level(&self) -> ColorLevel {
+        self.options.color
     }
 
     /// Takes note of an event. Every event goes through here before the application handles it.
@@ -139,14 +157,16 @@ impl Screen {
                     modes::write(&repair)?;
                 }
             }
+            Event::Answer(Answer::Background(background)) => self.background = Some(*background),
             Event::Answer(answer) => {
                 self.features.learn(*answer);
                 if self.features.has_kitty_keyboard {
                     modes::push_kitty_keyboard();
                 }
             }
+            Event::Resumed if std::mem::take(&mut self.is_resuming) => {}
             Event::Resumed => self.take_back_modes()?,
-            Event::FocusGained | Event::FocusLost | Event::Terminate | Event::Closed => {}
+            Event::FocusGained | Event::FocusLost | Event::Terminate(_) | Event::Closed => {}
         }
         Ok(())
     }
@@ -199,7 +219,11 @@ impl Screen {
             self.size_check.ask(&mut bytes, now);
             bytes
         };
-        if bytes.is_empty() { Ok(()) } else { modes::write(&bytes) }
+        if bytes.is_empty() {
+            return Ok(());
+        }
+        modes::set_rows_above_cursor(self.writer.rows_above_cursor());
+        modes::write(&bytes)
     }
 
     /// Draws the live area anew with the next frame. The scrollback stays as it is.
@@ -213,6 +237,7 @@ impl Screen {
     /// Stops the program as Ctrl+Z does, and returns when it runs again.
     pub(crate) fn suspend(&mut self) -> io::Result<()> {
         self.give_up()?;
+        self.is_resuming = true;
         rustix::process::kill_current_process_group(rustix::process::Signal::TSTP)?;
         self.take_back()
     }
@@ -233,7 +258,7 @@ impl Screen {
     }
 
     fn take_back(&mut self) -> io::Result<()> {
-        modes::enter(self.options.log.as_deref())?;
+        modes::enter(self.options.log.as_deref(), self.options.records.as_deref())?;
         self.writer.forget();
         modes::write(fresh_line(Size::of_terminal()).as_bytes())?;
         self.restore_keyboard();
@@ -241,11 +266,21 @@ impl Screen {
         Ok(())
     }
 
-    /// After a stop that we did not ask for, the shell may have changed the modes.
+    /// After a stop that we did not ask for, the shell has changed the modes and written below the live area: a new one is
+    /// drawn on a fresh line.
     fn take_back_modes(&mut self) -> io::Result<()> {
+        self.leave_overlay()?;
         modes::enter_again()?;
+        self.writer.forget();
+        modes::write(fresh_line(Size::of_terminal()).as_bytes())?;
+        self.restore_keyboard();
         self.schedule.request();
         Ok(())
+    }
+
+    /// Leaves the terminal as it is: a panic has restored it and printed its message.
+    pub(crate) fn abandon(mut self) {
+        self.is_active = false;
     }
 
     fn restore_keyboard(&self) {

@@ -25,10 +25,19 @@ pub(crate) enum Input {
 pub(crate) enum Answer {
     /// The kitty keyboard protocol is supported.
     KittyKeyboard,
+    /// The color of the background.
+    Background(Background),
     /// Rows and columns of the terminal; some versions of tmux send them the other way round.
     Size(u16, u16),
     /// Device attributes; every terminal answers them, so they end the probe.
     DeviceAttributes,
+}
+
+/// Whether dark or light text can be read on the background.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub(crate) enum Background {
+    Dark,
+    Light,
 }
 
 /// Splits the input into sequences. Bytes of an unfinished one are kept.
@@ -344,8 +353,23 @@ fn string(bytes: &[u8]) -> Option<Token> {
         (Some(bell), Some(terminator)) => bell.min(terminator),
         (bell, terminator) => bell.or(terminator)?,
     };
-    // We ask for no strings.
-    Some(Token::Complete(2 + end + length, None))
+    let input =
+        std::str::from_utf8(&body[..end]).ok().filter(|_| bytes[1] == b']').and_then(parse_background);
+    Some(Token::Complete(2 + end + length, input))
+}
+
+/// Reads the color of the background: `11;rgb:ffff/ffff/ffff`, with one to four digits for each part.
+fn parse_background(report: &str) -> Option<Input> {
+    let parts = report.strip_prefix("11;rgb:")?.split('/').map(|part| {
+        let value = u32::from_str_radix(part, 16).ok()?;
+        let largest = 16_u32.checked_pow(u32::try_from(part.len()).ok()?)? - 1;
+        (value * 1000).checked_div(largest)
+    });
+    let [red, green, blue] = parts.collect::<Option<Vec<u32>>>()?.try_into().ok()?;
+    // How bright the parts look, in thousandths.
+    let brightness = (red * 299 + green * 587 + blue * 114) / 1000;
+    let background = if brightness < 500 { Background::Dark } else { Background::Light };
+    Some(Input::Answer(Answer::Background(background)))
 }
 
 /// Reads the parameters of a report of the size: `8;rows;columns`.

@@ -98,11 +98,11 @@ fn finished_text_is_one_logical_line() {
     emulator.write(&writer.frame(&lines(&[text]), &live(&["> "])));
     assert_eq!(
         without_blank_end(emulator.rows()),
-        ["The quick brown fox jumps over the lazy", "dog and then it rests for a very long", "while.", ">"]
+        ["The quick brown fox jumps over the lazy", "dog and then it rests for a very long wh", "ile.", ">"]
     );
     emulator.resize(Size { columns: 120, rows: 10 });
     let rows = without_blank_end(emulator.rows());
-    assert_eq!(rows[0].split_whitespace().collect::<Vec<_>>().join(" "), text);
+    assert_eq!(rows[0], text);
 }
 
 #[test]

@@ -4,7 +4,7 @@ mod replay;
 
 use whimbrel::store::SessionSummary;
 
-pub(crate) use replay::{last_items, prompts};
+pub(crate) use replay::{prompts, split_items};
 
 /// A stored session as the picker shows it.
 #[derive(Debug, Clone, PartialEq, Eq)]

@@ -11,9 +11,9 @@ use crate::transcript::{FinishedCall, Item, PromptEntry};
 /// What a resumed session shows at most.
 const MAX_TURNS: usize = 2;
 
-/// The entries of the last turns, and how many come before them.
-pub(crate) fn last_items(messages: &[Message]) -> (Vec<Item>, usize) {
-    let items = items(messages);
+/// The entries before the last turns, and those of the last turns.
+pub(crate) fn split_items(messages: &[Message]) -> (Vec<Item>, Vec<Item>) {
+    let mut items = items(messages);
     let starts: Vec<usize> = items
         .iter()
         .enumerate()
@@ -21,7 +21,8 @@ pub(crate) fn last_items(messages: &[Message]) -> (Vec<Item>, usize) {
         .map(|(index, _)| index)
         .collect();
     let start = starts.len().checked_sub(MAX_TURNS).map_or(0, |turn| starts[turn]);
-    (items[start..].to_vec(), start)
+    let last = items.split_off(start);
+    (items, last)
 }
 
 /// The prompts of the session, oldest first.
@@ -58,7 +59,7 @@ fn items(messages: &[Message]) -> Vec<Item> {
                         input,
                         text: result_text(&block["content"]),
                         is_error: block["is_error"] == true,
-                        structured: None,
+                        structured: message.tool_use_result.clone(),
                         elapsed: Duration::ZERO,
                     };
                     items.push(Item::Call(Box::new(call.limited())));
@@ -112,6 +113,7 @@ mod tests {
             parent_tool_use_id: None,
             timestamp: None,
             tool_use_result: None,
+            command_exit: None,
         }
     }
 
@@ -132,9 +134,9 @@ mod tests {
     }
 
     #[test]
-    fn last_turns_are_shown_and_the_rest_is_counted() {
-        let (items, left_out) = last_items(&messages());
-        assert_eq!(left_out, 2);
+    fn last_turns_are_split_from_the_rest() {
+        let (earlier, items) = split_items(&messages());
+        assert_eq!(earlier.len(), 2);
         assert!(matches!(&items[0], Item::User { text, .. } if text == "second"));
         assert!(matches!(&items[1], Item::Call(call) if call.text == "text"));
         assert_eq!(items.len(), 4);

@@ -113,7 +113,7 @@ fn picture_of_a_permission_request() {
     prompt.show(Instant::now(), None);
     let theme = Theme::TERMINAL;
     let mut lines = vec![Line::empty()];
-    lines.extend(presenter().request("Bash", &command, COLUMNS));
+    lines.extend(presenter().request("Bash", &command));
     lines.push(Line::empty());
     lines.extend(prompt.menu().render(COLUMNS, 8, &theme).lines);
     check(
@@ -128,12 +128,8 @@ fn picture_of_a_permission_request() {
 fn picture_of_a_diff() {
     let old = "use std::fs;\n\nfn main() {\n    let text = fs::read_to_string(\"in.txt\").unwrap();\n    println!(\"{}\", text.len());\n}\n";
     let new = "use std::fs;\n\nfn main() -> std::io::Result<()> {\n    let text = fs::read_to_string(\"in.txt\")?;\n    println!(\"{} bytes, 鷸\", text.len());\n    Ok(())\n}\n";
-    let lines = diff::render(
-        &FileDiff::from_texts("main.rs", Some(old), Some(new)),
-        COLUMNS,
-        &Theme::TERMINAL,
-        Fold::None,
-    );
+    let lines =
+        diff::render(&FileDiff::from_texts("main.rs", Some(old), Some(new)), &Theme::TERMINAL, Fold::None);
     check("diff", "A diff with numbers, signs and marked words", &lines, &Live::default());
 }
 

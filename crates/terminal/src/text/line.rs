@@ -2,7 +2,7 @@
 
 use super::style::Style;
 use super::width::{graphemes, width};
-use super::{Row, sanitize, wrap};
+use super::{sanitize, wrap};
 
 /// A piece of text in one style.
 #[derive(Debug, Clone, PartialEq, Eq)]
@@ -185,14 +185,14 @@ impl Line {
         line
     }
 
-    /// The rows that the line takes on a screen of `columns` columns.
-    pub(crate) fn rows(&self, columns: usize) -> Vec<Row> {
-        wrap::rows(self, columns.max(1))
+    /// The rows of the line on a screen of `columns` columns, as lines of their own.
+    pub(crate) fn wrapped(&self, columns: usize) -> Vec<Self> {
+        wrap::rows(self, columns.max(1)).into_iter().map(|row| row.flow(Flow::Cut)).collect()
     }
 
-    /// The rows as lines of their own, for the live area.
-    pub(crate) fn wrapped(&self, columns: usize) -> Vec<Self> {
-        self.rows(columns).into_iter().map(|row| row.line.flow(Flow::Cut)).collect()
+    /// The rows that the terminal makes of the line by itself: they are full, whatever the flow, and have no indent.
+    pub(crate) fn terminal_rows(&self, columns: usize) -> Vec<Self> {
+        wrap::terminal_rows(self, columns.max(1)).into_iter().map(|row| row.flow(Flow::Cut)).collect()
     }
 }
 

@@ -10,4 +10,3 @@ pub(crate) use line::{Flow, Line};
 pub(crate) use sanitize::{sanitize, sanitize_lines};
 pub(crate) use style::{Color, Style};
 pub(crate) use width::{graphemes, is_disputed, width};
-pub(crate) use wrap::{Break, Row};

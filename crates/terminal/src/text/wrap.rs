@@ -4,24 +4,6 @@ use super::line::{Flow, Line, Span};
 use super::style::Style;
 use super::width::{graphemes, widest};
 
-/// One row of a line.
-#[derive(Debug, Clone, PartialEq, Eq)]
-pub(crate) struct Row {
-    pub(crate) line: Line,
-    pub(crate) end: Break,
-}
-
-/// How a row ends.
-#[derive(Debug, Clone, Copy, PartialEq, Eq)]
-pub(crate) enum Break {
-    /// The line ends here.
-    Line,
-    /// A blank between two words ends the row.
-    Word,
-    /// The row is full within a word.
-    Inside,
-}
-
 /// A word, a run of blanks, or a single grapheme: what is not broken if a row has room for it.
 struct Piece<'a> {
     parts: Vec<(&'a str, Style)>,
@@ -29,9 +11,37 @@ struct Piece<'a> {
     is_blank: bool,
 }
 
-pub(super) fn rows(line: &Line, columns: usize) -> Vec<Row> {
+/// The rows that the terminal itself makes of a line that is written without line breaks.
+pub(super) fn terminal_rows(line: &Line, columns: usize) -> Vec<Line> {
+    if line.flow_of() == Flow::Cut {
+        return vec![line.cut(columns)];
+    }
+    let mut rows = Vec::new();
+    let mut row = Line::empty();
+    let mut used = 0;
+    for span in line.spans() {
+        let mut start = 0;
+        let mut at = 0;
+        for grapheme in graphemes(span.text()) {
+            let columns_of_grapheme = widest(grapheme);
+            if used + columns_of_grapheme > columns && used > 0 {
+                row.push_span(Span::part(&span.text()[start..at], span.style()));
+                rows.push(std::mem::take(&mut row));
+                start = at;
+                used = 0;
+            }
+            used += columns_of_grapheme;
+            at += grapheme.len();
+        }
+        row.push_span(Span::part(&span.text()[start..], span.style()));
+    }
+    rows.push(row);
+    rows
+}
+
+pub(super) fn rows(line: &Line, columns: usize) -> Vec<Line> {
     match line.flow_of() {
-        Flow::Cut => vec![Row { line: line.cut(columns), end: Break::Line }],
+        Flow::Cut => vec![line.cut(columns)],
         // The last column stays free, so that a blank always separates the words of two rows.
         Flow::Words => Wrapper::new(line, columns, columns.saturating_sub(1).max(1)).wrap(&words(line)),
         Flow::Anywhere => Wrapper::new(line, columns, columns).wrap(&characters(line)),
@@ -45,7 +55,7 @@ struct Wrapper<'a> {
     room: usize,
     row: Line,
     used: usize,
-    rows: Vec<Row>,
+    rows: Vec<Line>,
 }
 
 impl<'a> Wrapper<'a> {
@@ -54,27 +64,25 @@ impl<'a> Wrapper<'a> {
         Self { line, columns, room, row, used: 0, rows: Vec::new() }
     }
 
-    fn wrap(mut self, pieces: &[Piece<'_>]) -> Vec<Row> {
+    fn wrap(mut self, pieces: &[Piece<'_>]) -> Vec<Line> {
         for piece in pieces {
             let fits = self.used + piece.columns <= self.room;
             match piece {
                 _ if fits => self.push(piece),
                 // Blanks at the end of a row become the break, unless they are an indent.
-                _ if piece.is_blank => self.end_row(Break::Word),
+                _ if piece.is_blank => self.end_row(),
                 // A piece that no row can hold is broken where the row is full.
                 _ if piece.columns + self.indent() > self.room => self.push_broken(piece),
                 _ => {
-                    let end = if self.ends_with_blank() { Break::Word } else { Break::Inside };
-                    self.end_row(end);
+                    self.end_row();
                     self.push(piece);
                 }
             }
         }
         let has_text = self.used > self.indent();
-        match self.rows.last_mut() {
-            // Only blanks were left.
-            Some(last) if !has_text => last.end = Break::Line,
-            _ => self.rows.push(Row { line: self.row, end: Break::Line }),
+        // Only blanks may be left.
+        if has_text || self.rows.is_empty() {
+            self.rows.push(self.row);
         }
         self.rows
     }
@@ -93,7 +101,7 @@ impl<'a> Wrapper<'a> {
             for grapheme in graphemes(text) {
                 let columns = widest(grapheme);
                 if self.used + columns > self.columns && self.used > self.indent() {
-                    self.end_row(Break::Inside);
+                    self.end_row();
                 }
                 self.row.push_span(Span::part(grapheme, *style));
                 self.used += columns;
@@ -101,18 +109,14 @@ impl<'a> Wrapper<'a> {
         }
     }
 
-    fn end_row(&mut self, end: Break) {
+    fn end_row(&mut self) {
         let mut next = Line::empty().flow(self.line.flow_of());
         let indent = self.indent();
         if let Some(span) = self.line.continuation().filter(|_| indent > 0) {
             next.push_span(span.clone());
         }
-        self.rows.push(Row { line: std::mem::replace(&mut self.row, next), end });
+        self.rows.push(std::mem::replace(&mut self.row, next));
         self.used = indent;
-    }
-
-    fn ends_with_blank(&self) -> bool {
-        self.row.spans().last().is_some_and(|span| span.text().ends_with(' '))
     }
 
     /// Columns that a further row begins with; none where they would take half of a narrow screen.
@@ -198,6 +202,13 @@ mod tests {
     fn code_breaks_where_the_row_is_full() {
         let line = Line::plain("let a = bcd;").flow(Flow::Anywhere);
         assert_eq!(texts(&line, 5), ["let a", " = bc", "d;"]);
+    }
+
+    #[test]
+    fn terminal_rows_are_full_and_have_no_indent() {
+        let line = Line::plain("one two 鷸鷸").indented("- ", "  ", Style::PLAIN);
+        let rows: Vec<String> = line.terminal_rows(6).iter().map(Line::text).collect();
+        assert_eq!(rows, ["- one ", "two 鷸", "鷸"]);
     }
 
     #[test]

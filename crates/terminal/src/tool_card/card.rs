@@ -45,9 +45,12 @@ pub(crate) fn finished(
     let mut lines = vec![head(call, outcome, columns, theme)];
     if let Some(change) = change(call, outcome) {
         let limit = if fold == Fold::None { Fold::None } else { Fold::At(FOLDED_DIFF_LINES) };
-        let width = columns.saturating_sub(DIFF_INDENT.len());
-        let changed = diff::render(&change, width, theme, limit);
-        lines.extend(changed.into_iter().map(|line| line.indented(DIFF_INDENT, DIFF_INDENT, Style::PLAIN)));
+        let changed = diff::render(&change, theme, limit).into_iter();
+        lines.extend(changed.map(|line| {
+            let line = line.indented(DIFF_INDENT, DIFF_INDENT, Style::PLAIN);
+            // The columns of a diff count, so a card cuts its lines; the transcript view wraps them.
+            if fold == Fold::None { line } else { line.truncated(columns).flow(Flow::Cut) }
+        }));
         return lines;
     }
     lines.extend(output(shown(call, outcome), fold, theme));

@@ -1,4 +1,4 @@
-//! What a call would do, in full: nothing is cut, because the user decides by it.
+//! What a call would do, in full: the tool is named and nothing is cut, because the user decides by it.
 
 use serde_json::Value;
 use whimbrel::wire::tool_names::{BASH, SKILL};
@@ -12,14 +12,19 @@ use crate::theme::Theme;
 const INDENT: &str = "  ";
 
 /// Lines for a permission request. `current` is the text of the file that the call would change, if there is one.
-pub(crate) fn request(call: &Call<'_>, current: Option<&str>, columns: usize, theme: &Theme) -> Vec<Line> {
+pub(crate) fn request(call: &Call<'_>, current: Option<&str>, theme: &Theme) -> Vec<Line> {
+    let name = Line::styled(call.name, theme.strong).indented(INDENT, INDENT, Style::PLAIN);
+    std::iter::once(name).chain(details(call, current, theme)).collect()
+}
+
+/// What a call would do, without the name of the tool.
+fn details(call: &Call<'_>, current: Option<&str>, theme: &Theme) -> Vec<Line> {
     match call.name {
         BASH | "Monitor" => command(call, theme),
         "Write" | "Edit" => match change(call, current) {
             Some(change) => {
                 let mut lines = vec![path_line(call, &change, theme)];
-                let width = columns.saturating_sub(INDENT.len());
-                let changed = diff::render(&change, width, theme, Fold::None);
+                let changed = diff::render(&change, theme, Fold::None);
                 lines.extend(changed.into_iter().map(|line| line.indented(INDENT, INDENT, Style::PLAIN)));
                 lines
             }

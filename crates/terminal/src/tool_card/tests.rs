@@ -113,18 +113,18 @@ fn requests_show_everything() {
     let long = format!("echo {} && rm -rf /", "x".repeat(200));
     let input = json!({"command": long, "description": "Says x"});
     assert_eq!(
-        texts(&request(&call("Bash", &input), None, 60, &Theme::DARK)),
-        ["  Says x".to_owned(), format!("  {long}")]
+        texts(&request(&call("Bash", &input), None, &Theme::DARK)),
+        ["  Bash".to_owned(), "  Says x".to_owned(), format!("  {long}")]
     );
     let edit = json!({"file_path": "/w/a.rs", "old_string": "b", "new_string": "c"});
     assert_eq!(
-        texts(&request(&call("Edit", &edit), Some("a\nb\n"), 60, &Theme::DARK)),
-        ["  a.rs  +1 -1", "  1   a", "  2 - b", "  2 + c"]
+        texts(&request(&call("Edit", &edit), Some("a\nb\n"), &Theme::DARK)),
+        ["  Edit", "  a.rs  +1 -1", "  1   a", "  2 - b", "  2 + c"]
     );
     let write = json!({"file_path": "/w/n.txt", "content": "one\n"});
     assert_eq!(
-        texts(&request(&call("Write", &write), None, 60, &Theme::DARK)),
-        ["  n.txt  +1 -0  new file", "  1 + one"]
+        texts(&request(&call("Write", &write), None, &Theme::DARK)),
+        ["  Write", "  n.txt  +1 -0  new file", "  1 + one"]
     );
     let append = json!({"file_path": "/w/n.txt", "content": "two\n", "mode": "append"});
     assert_eq!(
@@ -133,7 +133,21 @@ fn requests_show_everything() {
     );
     let tool = json!({"branch": "main", "text": "a\nb"});
     assert_eq!(
-        texts(&request(&call("mcp__git__push", &tool), None, 60, &Theme::DARK)),
-        ["  server: git", "  tool: push", "  branch: main", "  text:", "    a", "    b"]
+        texts(&request(&call("mcp__git__push", &tool), None, &Theme::DARK)),
+        ["  mcp__git__push", "  server: git", "  tool: push", "  branch: main", "  text:", "    a", "    b"]
     );
+}
+
+#[test]
+fn requests_wrap_long_lines_of_a_change() {
+    let content = format!("{}rm -rf /\n", " ".repeat(200));
+    let write = json!({"file_path": "/w/n.sh", "content": content});
+    let edit = json!({"file_path": "/w/n.sh", "old_string": "x", "new_string": content});
+    for (name, input, current) in [("Write", write, None), ("Edit", edit, Some("x"))] {
+        let lines = request(&call(name, &input), current, &Theme::DARK);
+        let rows: Vec<Line> = lines.iter().flat_map(|line| line.wrapped(40)).collect();
+        let shown: String = rows.iter().map(Line::text).collect();
+        let letters: String = shown.chars().filter(|letter| *letter != ' ').collect();
+        assert!(letters.contains("rm-rf/"), "{name}: {:?}", texts(&rows));
+    }
 }

@@ -9,6 +9,7 @@ use whimbrel_models::{ModelError, ModelErrorKind};
 use whimbrel_policy::CheckedCall;
 use whimbrel_session_store::TranscriptWriter;
 use whimbrel_wire::content::{Block, ResultContent};
+use whimbrel_wire::message::CommandExit;
 
 use super::{AgentToolSet, DeferredTools};
 use crate::hooks::HookDispatcher;
@@ -122,8 +123,8 @@ pub enum ToolError {
     Failed(String),
     /// The call started and failed, and its output has more than text.
     FailedWithContent { text: String, content: Vec<Block> },
-    /// The call started and failed, and the host receives more than the text.
-    FailedWithMeta { text: String, meta: Value },
+    /// The command of the call ran and failed. `meta` is set if the host receives more than the text.
+    CommandFailed { text: String, exit: CommandExit, meta: Option<Box<Value>> },
     /// The call ended the whole turn.
     StopTurn(String),
 }
@@ -142,7 +143,7 @@ impl ToolError {
             Self::Rejected(text) => format!("<tool_use_error>{text}</tool_use_error>"),
             Self::Failed(text)
             | Self::FailedWithContent { text, .. }
-            | Self::FailedWithMeta { text, .. }
+            | Self::CommandFailed { text, .. }
             | Self::StopTurn(text) => text.clone(),
         }
     }
@@ -153,7 +154,7 @@ impl ToolError {
             Self::Rejected(text)
             | Self::Failed(text)
             | Self::FailedWithContent { text, .. }
-            | Self::FailedWithMeta { text, .. }
+            | Self::CommandFailed { text, .. }
             | Self::StopTurn(text) => text,
         }
     }

@@ -11,6 +11,7 @@ use whimbrel_os::files;
 use whimbrel_policy::ToolKind;
 use whimbrel_policy::sandbox::OVERRIDE_FIELD;
 use whimbrel_process::{CommandSpec, CwdTracker, Launch, Leftover, ProcessExit, SpawnError};
+use whimbrel_wire::message::CommandExit;
 
 use crate::api::{Effects, Example, Tool, ToolContext, ToolError, ToolOutput, ToolResult, lenient};
 use crate::sandbox::report::ViolationReport;
@@ -305,11 +306,20 @@ fn command_result(
     match finished.exit {
         ProcessExit::Exited(0) => Ok(ToolOutput::text(text, result_meta(finished))),
         ProcessExit::Exited(_) | ProcessExit::Killed(_) | ProcessExit::TimedOut | ProcessExit::Unknown => {
-            Err(match finished.report {
-                Some(_) => ToolError::FailedWithMeta { text, meta: result_meta(finished) },
-                None => ToolError::Failed(text),
-            })
+            let meta = finished.report.as_ref().map(|_| Box::new(result_meta(finished)));
+            Err(ToolError::CommandFailed { text, exit: command_exit(finished.exit), meta })
         }
+    }
+}
+
+/// The end of a command as hosts get it.
+fn command_exit(exit: ProcessExit) -> CommandExit {
+    let signalled = |signal: Signal| CommandExit { exit_code: None, signal: Some(signal.as_str().into()) };
+    match exit {
+        ProcessExit::Exited(code) => CommandExit { exit_code: Some(code), signal: None },
+        ProcessExit::Killed(signal) => Signal::try_from(signal).map(signalled).unwrap_or_default(),
+        ProcessExit::TimedOut => signalled(Signal::SIGTERM),
+        ProcessExit::Unknown => CommandExit::default(),
     }
 }
 
@@ -384,6 +394,22 @@ mod tests {
             "stdout": "out\nerr", "stderr": "", "interrupted": false, "isImage": false, "noOutputExpected": false,
         });
         assert_eq!(output, ToolOutput::text("out\nerr", meta));
+    }
+
+    #[tokio::test]
+    async fn failed_command_says_how_it_ended() {
+        let fixture = TestWorkspace::new(&[]);
+        let by_signal = |name: &str| CommandExit { exit_code: None, signal: Some(name.into()) };
+        let rows = [
+            (json!({"command": "echo no; exit 3"}), CommandExit { exit_code: Some(3), signal: None }),
+            (json!({"command": "kill -KILL $$; :"}), by_signal("SIGKILL")),
+            (json!({"command": "tail -f /dev/null", "timeout": 1}), by_signal("SIGTERM")),
+        ];
+        for (input, expected) in rows {
+            let result = fixture.run_tool("Bash", input.clone()).await;
+            let Err(ToolError::CommandFailed { exit, .. }) = result else { panic!("{input}: {result:?}") };
+            assert_eq!(exit, expected, "{input}");
+        }
     }
 
     #[tokio::test]

@@ -216,6 +216,7 @@ requests! {
         "update_settings" => UpdateSettings -> Empty,
         "check_tool_input" => CheckToolInput -> CheckToolInputReply,
         "list_permission_rules" => ListPermissionRules -> PermissionRules,
+        "update_permissions" => UpdatePermissions -> Empty,
         "get_hooks_listing" => GetHooksListing -> HooksListing,
         "reload_plugins" => ReloadPlugins -> ReloadPluginsReply,
         "reload_skills" => ReloadSkills -> ReloadSkillsReply,

@@ -268,6 +268,14 @@ pub struct UpdateSettings {
 #[cfg_attr(feature = "schema", derive(schemars::JsonSchema))]
 pub struct ListPermissionRules {}
 
+/// Change permission rules, directories or the mode, as an answer to a permission request can.
+#[derive(Debug, Clone, Default, PartialEq, Serialize, Deserialize)]
+#[cfg_attr(feature = "schema", derive(schemars::JsonSchema))]
+pub struct UpdatePermissions {
+    /// The changes.
+    pub updates: Vec<PermissionUpdate>,
+}
+
 /// Which hooks are in force?
 #[derive(Debug, Clone, Default, PartialEq, Serialize, Deserialize)]
 #[cfg_attr(feature = "schema", derive(schemars::JsonSchema))]

@@ -6,8 +6,10 @@ use whimbrel_config::settings::http_hooks::{ALLOWED_ENV_VARS_KEY, ALLOWED_URLS_K
 use whimbrel_os::files;
 use whimbrel_policy::{RuleSource, SourcedRule};
 use whimbrel_tools::hooks::{HookDispatcher, HookInputBuilder, join_reasons};
-use whimbrel_tools::permission::PermissionState;
-use whimbrel_wire::control::{ControlResponse, PermissionRules, PermissionRulesState, UpdateSettings};
+use whimbrel_tools::permission::{ModeSwitch, PermissionState};
+use whimbrel_wire::control::{
+    ControlResponse, PermissionRules, PermissionRulesState, UpdatePermissions, UpdateSettings,
+};
 use whimbrel_wire::hook::HookEvent;
 use whimbrel_wire::options::SettingSource;
 use whimbrel_wire::permission::PermissionBehavior;
@@ -127,6 +129,32 @@ async fn try_update_settings(
         .await
         .map_err(|error| error.to_string())?;
     written.map(|_| ()).map_err(|error| error.to_string())
+}
+
+/// Applies permission updates of the host and writes those that files keep. Like other writes to settings files they are
+/// serialized.
+pub(crate) fn update_permissions(
+    session: &mut Session,
+    id: String,
+    update: UpdatePermissions,
+) -> Option<ControlResponse> {
+    let permissions = session.setup.permissions.state.clone();
+    let modes = ModeSwitch::new(permissions.clone(), session.host.frame_sender.clone());
+    let mut queue_slot = session.settings.file_writes.enqueue();
+    session.mcp.respond_later(async move {
+        queue_slot.acquire().await;
+        let before = modes.mode();
+        let applied = files::run_blocking(move || permissions.apply_updates(&update.updates)).await;
+        if modes.mode() != before {
+            modes.notify_host().await;
+        }
+        match applied {
+            Ok(messages) if messages.is_empty() => ControlResponse::ok(id),
+            Ok(messages) => ControlResponse::error(id, messages.join(" ")),
+            Err(error) => ControlResponse::error(id, error.to_string()),
+        }
+    });
+    None
 }
 
 /// Lists rules and directories with their sources.

@@ -12,6 +12,7 @@ import { diffTable } from './diff'
 import { icon, spinner } from './icons'
 import { elicitationBody, planBody, questionBody } from './question'
 import { editedText, inputTable, linesOf } from './tool'
+import { trustSummary } from './trust'
 
 export const SCOPE_NAMES: Record<Scope, string> = {
   once: 'Once', session: 'This session', local: 'This folder, only me', project: 'This project', user: 'All my projects'
@@ -170,7 +171,8 @@ function permissionBody (request: HostRequest, { app }: CardContext): TemplateRe
 function untrusted (app: App, request: HostRequest) {
   const known = app.sessions.get(request.session)
   if (!known || known.trusted) return nothing
-  return html` · <button type="button" class="link" title="Its own settings count then: hooks, servers, allow rules" @click=${() => app.trustFolder(request.folder)}>Trust this folder</button>`
+  const adds = trustSummary(app.trustOf(request.folder))
+  return html` · <button type="button" class="link" @click=${() => app.setTrust(request.folder, true)}>Trust this folder</button>${adds ? html` <span class="hint">(${adds})</span>` : nothing}`
 }
 
 function defaultScope (scopes: { scope: Scope }[]): Scope {

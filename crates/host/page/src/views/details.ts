@@ -8,6 +8,7 @@ import type { SessionStore } from '../session_store'
 import { cost, count, duration, relativePath } from '../text/format'
 import { visible } from '../text/visible'
 import { icon, spinner } from './icons'
+import { trustSection } from './trust'
 
 export function details (app: App, store: SessionStore, session: Session): TemplateResult {
   const { conversation } = store
@@ -16,7 +17,7 @@ export function details (app: App, store: SessionStore, session: Session): Templ
     ${agents(app, store)}
     ${files(conversation, session)}
     ${spending(app, store, session)}
-    <section><h2>Folder</h2><p class="path-line">${visible(session.folder)}</p>${session.trusted ? nothing : html`<p class="hint">Not trusted: its own settings, hooks and servers do not count.</p><button type="button" class="small" @click=${() => app.trustFolder(session.folder)}>Trust this folder</button>`}</section>
+    ${trustSection(app, session.folder, session.trusted)}
   </aside>`
 }
 

@@ -68,7 +68,7 @@ function dependencies (item: Item, { app, conversation, waiting, session, lastCa
   }
   if (item.kind === 'card') {
     const open = conversation.cards.get(item.id)?.state === 'open'
-    return [...common, conversation.cards.get(item.id), app.requests.get(item.id), app.answers.get(item.id), item.id === lastCard, open ? Math.floor(now / 30_000) : 0, open ? app.sessions.get(session.id)?.trusted : 0, open ? foldVersion() : 0, open ? app.fileVersion(item.id) : 0]
+    return [...common, conversation.cards.get(item.id), app.requests.get(item.id), app.answers.get(item.id), item.id === lastCard, open ? Math.floor(now / 30_000) : 0, open ? app.sessions.get(session.id)?.trusted : 0, open ? app.trustVersion(app.requests.get(item.id)?.folder ?? '') : 0, open ? foldVersion() : 0, open ? app.fileVersion(item.id) : 0]
   }
   return [...common, session.state === 'running' || session.state === 'waiting', item.kind === 'thinking' || item.kind === 'prompt' ? foldVersion() : 0]
 }

@@ -4,7 +4,7 @@ import { html, nothing, type TemplateResult } from 'lit-html'
 import { ref } from 'lit-html/directives/ref.js'
 import { repeat } from 'lit-html/directives/repeat.js'
 import type { App } from '../app'
-import type { Mode, Session } from '../contract'
+import type { Mode, Session, SessionState } from '../contract'
 import { MODE_NAMES } from '../conversation/host_events'
 import { store, stored } from '../storage'
 import { ago, baseName, cost, hue } from '../text/format'
@@ -15,13 +15,14 @@ import { stateBadge } from './session'
 
 export function sessionsPage (app: App): TemplateResult {
   const { search } = app
-  const all = search.results ?? [...app.sessions.values()].filter(session => !session.archived).sort((a, b) => b.touched_at - a.touched_at)
+  const all = app.shownSessions()
   const groups = new Map<string, Session[]>()
   for (const session of all) groups.set(session.folder, [...groups.get(session.folder) ?? [], session])
   return html`<main class="page sessions">
     <div class="page-head"><h1 class="unseen">Sessions</h1>
       <label class="search">${icon('search')}<input type="search" aria-label="Search sessions" placeholder="Search titles and messages" .value=${search.words} @input=${(event: Event) => typedWords(app, (event.target as HTMLInputElement).value)}></label>
       <label class="check"><input type="checkbox" .checked=${search.archived} @change=${(event: Event) => { search.archived = (event.target as HTMLInputElement).checked; void app.searchSessions() }}>Archived</label>
+      ${filters(app)}
       <button type="button" class="primary" aria-expanded=${app.creating.open ? 'true' : 'false'} @click=${() => openNew(app)}>${icon('plus')}New session</button>
     </div>
     ${app.creating.open ? newSession(app) : nothing}
@@ -32,8 +33,24 @@ export function sessionsPage (app: App): TemplateResult {
         ${repeat(sessions, session => session.id, session => row(app, session))}`)}
     </div>
     ${all.length || !app.sessionsLoaded || search.loading ? nothing : emptyList(app)}
-    ${(search.results ? search.next : app.sessions.size >= 200) ? html`<button type="button" class="more-items" @click=${() => app.moreSessions(search.results ? search.next : null)}>Show more</button>` : nothing}
+    ${app.nextPage ? html`<button type="button" class="more-items" @click=${() => app.moreSessions()}>Show more</button>` : nothing}
   </main>`
+}
+
+const STATES: [SessionState, string][] = [
+  ['waiting', 'Waiting for you'], ['running', 'Running'], ['interrupted', 'Interrupted'], ['failed', 'Failed'], ['elsewhere', 'Open elsewhere'], ['resting', 'Resting']
+]
+
+/** Which sessions the list shows. */
+function filters (app: App) {
+  const { search } = app
+  const folders = [...new Set([...app.sessions.values()].map(session => session.folder))].sort()
+  const set = (change: Partial<typeof search>) => { Object.assign(search, change); void app.searchSessions() }
+  const value = (event: Event) => (event.target as HTMLSelectElement).value
+  return html`${folders.length > 1 || search.folder ? html`<select class="compact" aria-label="Show sessions of" @change=${(event: Event) => set({ folder: value(event) })}>
+      <option value="" .selected=${!search.folder}>All folders</option>${folders.map(folder => html`<option value=${folder} .selected=${folder === search.folder}>${visible(baseName(folder))}</option>`)}</select>` : nothing}
+    <select class="compact" aria-label="Show sessions that are" @change=${(event: Event) => set({ state: value(event) as SessionState | '' })}>
+      <option value="" .selected=${!search.state}>In any state</option>${STATES.map(([state, name]) => html`<option value=${state} .selected=${state === search.state}>${name}</option>`)}</select>`
 }
 
 function emptyList (app: App): TemplateResult {

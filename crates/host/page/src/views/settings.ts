@@ -12,7 +12,7 @@ import { spinner } from './icons'
 interface Token { id: string, kind: 'device' | 'key' | 'code' | 'file', name: string, made_at: number, seen_at: number | null, ends_at: number | null, current?: boolean }
 interface Rule { source: string, behavior: string, rule: string }
 
-const state = { tokens: null as Token[] | null, rules: null as Rule[] | null, rulesError: null as string | null, session: '', canRemove: false, opened: false, rulesAsked: false }
+const state = { tokens: null as Token[] | null, rules: null as Rule[] | null, rulesError: null as string | null, session: '', opened: false, rulesAsked: false }
 
 export function settingsOpened () {
   state.opened = false
@@ -21,7 +21,6 @@ export function settingsOpened () {
 function load (app: App) {
   state.opened = true
   get<{ tokens: Token[] }>('/v1/tokens').then(({ tokens }) => { state.tokens = tokens; app.changed() }, error => app.fail(error))
-  get<{ paths?: Record<string, unknown> }>('/v1/openapi.json').then(({ paths }) => { state.canRemove = Boolean(paths?.['/v1/permission-rules']); app.changed() }, () => {})
   state.rulesAsked = false
 }
 
@@ -64,7 +63,7 @@ function devices (app: App): TemplateResult {
   return html`<div class="table" tabindex="0" role="group" aria-label="Devices table"><table aria-label="Devices" class="data">
     <thead><tr><th scope="col">Name</th><th scope="col">Kind</th><th scope="col">Added</th><th scope="col">Last seen</th><th scope="col"><span class="unseen">Actions</span></th></tr></thead>
     <tbody>${state.tokens.map(token => html`<tr><th scope="row">${visible(token.name || token.kind)}${token.current ? html` <span class="badge quiet">this one</span>` : nothing}</th><td>${token.kind}</td><td>${moment(token.made_at)}</td><td>${token.seen_at ? (ago(token.seen_at) === 'now' ? 'now' : `${ago(token.seen_at)} ago`) : 'never'}</td>
-      <td>${token.kind === 'file' ? nothing : html`<button type="button" class="small" aria-label="Remove ${token.name}" @click=${() => revoke(token)}>Remove</button>`}</td></tr>`)}</tbody>
+      <td>${token.kind === 'file' ? nothing : html`<button type="button" class="small" @click=${() => revoke(token)}>Remove</button>`}</td></tr>`)}</tbody>
   </table></div>`
 }
 
@@ -95,13 +94,16 @@ const SOURCES: Record<string, string> = {
   session: 'This session', localSettings: 'This folder, only me', projectSettings: 'This project', userSettings: 'All my projects', local: 'This folder, only me', project: 'This project', user: 'All my projects', policySettings: 'Managed', cliArg: 'Start option'
 }
 
+/** Where rules can be removed by a person. */
+const REMOVABLE = ['session', 'localSettings', 'projectSettings', 'userSettings']
+
 function rules (app: App): TemplateResult {
   if (state.rulesError) return html`<p class="hint">${state.rulesError}</p>`
   if (!state.rules) return html`<p class="empty">${spinner} Loading…</p>`
-  const drop = (rule: Rule) => request('DELETE', '/v1/permission-rules', { session: state.session, ...rule }).then(() => loadRules(app), error => app.fail(error))
+  const drop = (rule: Rule) => request('DELETE', `/v1/sessions/${state.session}/permission-rules`, rule).then(() => loadRules(app), error => app.fail(error))
   return html`<div class="table" tabindex="0" role="group" aria-label="Rules table"><table aria-label="Permission rules" class="data">
     <thead><tr><th scope="col">Rule</th><th scope="col">Effect</th><th scope="col">Where</th><th scope="col"><span class="unseen">Actions</span></th></tr></thead>
-    <tbody>${state.rules.length ? state.rules.map(rule => html`<tr><th scope="row"><code>${visible(rule.rule)}</code></th><td>${rule.behavior}</td><td>${SOURCES[rule.source] ?? rule.source}</td><td>${state.canRemove && rule.source !== 'policySettings' ? html`<button type="button" class="small" @click=${() => drop(rule)}>Remove</button>` : nothing}</td></tr>`) : html`<tr><td colspan="4" class="hint">No rules yet. “Always allow…” on a card adds one.</td></tr>`}</tbody>
+    <tbody>${state.rules.length ? state.rules.map(rule => html`<tr><th scope="row"><code>${visible(rule.rule)}</code></th><td>${rule.behavior}</td><td>${SOURCES[rule.source] ?? rule.source}</td><td>${REMOVABLE.includes(rule.source) ? html`<button type="button" class="small" @click=${() => drop(rule)}>Remove</button>` : nothing}</td></tr>`) : html`<tr><td colspan="4" class="hint">No rules yet. “Always allow…” on a card adds one.</td></tr>`}</tbody>
   </table></div>`
 }
 

@@ -70,7 +70,7 @@ fn answers_are_not_typed_text() {
         (b"\x1b[?62;22c", &["DeviceAttributes"]),
         (b"\x1b[?0u", &["KittyKeyboard"]),
         (b"\x1b[?2026;2$yx", &["x"]),
-        (b"\x1b]11;rgb:1111/2222/ffff\x1b\\x", &["x"]),
+        (b"\x1b]10;rgb:1111/2222/ffff\x1b\\x", &["x"]),
         (b"\x1b]4;1;rgb:ff/00/80\x07x", &["x"]),
         (b"\x1bP>|tmux 3.3a\x1b\\x", &["x"]),
         (b"\x1b[12;40Rx", &["x"]),
@@ -113,5 +113,22 @@ proptest! {
         inputs.extend(split.feed(&bytes[at..]));
         inputs.extend(split.flush());
         prop_assert_eq!(describe(&inputs), describe(&expected));
+    }
+}
+
+#[test]
+fn background_is_dark_or_light() {
+    let rows = [
+        ("\x1b]11;rgb:0000/0000/0000\x1b\\", Some(Background::Dark)),
+        ("\x1b]11;rgb:ff/ff/e0\x07", Some(Background::Light)),
+        ("\x1b]11;rgb:1e1e/1e1e/2e2e\x07", Some(Background::Dark)),
+        ("\x1b]11;rgb:ffff/ffff\x07", None),
+        ("\x1b]11;rgb:fffffffff/0/0\x07", None),
+        ("\x1b]10;rgb:0/0/0\x07", None),
+    ];
+    for (report, expected) in rows {
+        let expected: Vec<Input> =
+            expected.map(|background| Input::Answer(Answer::Background(background))).into_iter().collect();
+        assert_eq!(Parser::default().feed(report.as_bytes()), expected, "{report:?}");
     }
 }
