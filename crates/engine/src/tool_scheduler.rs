@@ -448,6 +448,7 @@ fn error_result(id: &str, error: &ToolError) -> ToolCallResult {
         ToolError::Rejected(_)
         | ToolError::Failed(_)
         | ToolError::FailedWithContent { .. }
+        | ToolError::CommandFailed { meta: None, .. }
         | ToolError::StopTurn(_) => Value::String(format!("Error: {}", error.reason())),
     };
     let end_turn = matches!(error, ToolError::StopTurn(_)).then_some(EndTurn::Denied);

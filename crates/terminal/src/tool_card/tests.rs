@@ -128,8 +128,8 @@ fn requests_show_everything() {
     );
     let append = json!({"file_path": "/w/n.txt", "content": "two\n", "mode": "append"});
     assert_eq!(
-        texts(&request(&call("Write", &append), Some("one\n"), 60, &Theme::DARK)),
-        ["  n.txt  +1 -0", "  1   one", "  2 + two"]
+        texts(&request(&call("Write", &append), Some("one\n"), &Theme::DARK)),
+        ["  Write", "  n.txt  +1 -0", "  1   one", "  2 + two"]
     );
     let tool = json!({"branch": "main", "text": "a\nb"});
     assert_eq!(

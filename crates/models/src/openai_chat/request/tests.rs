@@ -298,8 +298,8 @@ fn frozen_parts_are_translated_once() {
     let mut before = (0..40).map(&mut push_turn).last().unwrap();
     let mut after = push_turn(40);
     let (first, second) = (
-        translate(&request("kimi-k2", &mut before), &[]).body,
-        translate(&request("kimi-k2", &mut after), &[]).body,
+        translate(&request("kimi-k2", &mut before), &[], &Map::new()).body,
+        translate(&request("kimi-k2", &mut after), &[], &Map::new()).body,
     );
     let shared = first.iter().filter(|part| second.iter().any(|other| other.as_ptr() == part.as_ptr()));
     let shared: usize = shared.map(Bytes::len).sum();
@@ -312,7 +312,7 @@ fn frozen_parts_are_translated_once() {
         message.content.iter().for_each(|block| fresh.push(message.role, block));
     }
     assert_eq!(render_body(&request("kimi-k2", &mut fresh)), String::from_utf8(second.concat()).unwrap());
-    let calls = translate(&request("kimi-k2", &mut after), &[]).calls;
+    let calls = translate(&request("kimi-k2", &mut after), &[], &Map::new()).calls;
     assert!(calls.contains("call_0") && calls.contains("call_40") && !calls.contains("call_41"));
 }
 
