@@ -78,8 +78,13 @@ fn confined_commands_stay_inside_and_reports_name_what_was_refused() {
     assert!(text.contains("<sandbox_violations>") && text.contains(&named), "{text}");
     assert!(text.contains("made") && text.contains("HTTP_PROXY="), "{text}");
     assert!(text.contains("work/sub\""), "the directory is kept: {text}");
-    let done = frames.iter().find(|frame| !frame["tool_use_result"]["sandbox"].is_null()).unwrap();
-    assert_eq!(done["tool_use_result"]["sandbox"], json!({"confined": true, "violations": []}));
+    let reports = frames.iter().map(|frame| &frame["tool_use_result"]["sandbox"]);
+    let reports: Vec<&Value> = reports.filter(|report| !report.is_null()).collect();
+    let nothing = json!({"confined": true, "violations": []});
+    assert_eq!(
+        reports,
+        [&json!({"confined": true, "violations": [format!("{named} (likely)")]}), &nothing, &nothing]
+    );
 }
 
 /// S-26.
@@ -141,6 +146,73 @@ fn covers_and_temporary_files_end_with_the_session() {
     test.run(&json!({}), vec![bash(command)]);
     assert_eq!(test.names_in(&test.dirs.work_dir()), Vec::<String>::new());
     assert_eq!(test.names_in(&test.dirs.temp_dir()), Vec::<String>::new());
+}
+
+/// S-03, S-05: what a command in the background left behind is removed and reported, and Write can create covered names.
+#[test]
+fn background_commands_are_swept_and_report_in_their_output() {
+    let test = SandboxTest::new();
+    let command = format!("mkdir objects refs; touch HEAD; git init -q .; {}; true", test.escape());
+    let call = tool_call("Bash", &json!({"command": command, "run_in_background": true}));
+    let mut session = test.start(&json!({}), vec![call], &["--permission-mode", "bypassPermissions"]);
+    let ended = session.next_frame("task_notification");
+    let output = std::fs::read_to_string(ended["output_file"].as_str().unwrap()).unwrap();
+    for line in ["git: ", "/HEAD was removed", "/.git is new", "evil is read-only here"] {
+        assert!(output.contains(line), "{line}: {output}");
+    }
+    assert!(!test.dirs.work_dir().join("HEAD").exists() && !test.dirs.work_dir().join("objects").exists());
+    session.close_input();
+    session.finish();
+}
+
+#[test]
+fn covered_names_can_be_written_by_tools_and_are_gone_after_the_turn() {
+    let test = SandboxTest::new();
+    let path = test.dirs.work_dir().join(".envrc");
+    let write = tool_call("Write", &json!({"file_path": path, "content": "kept\n"}));
+    let session = test.start(
+        &json!({}),
+        vec![bash("true"), write, bash("echo evil > .envrc; true")],
+        &["--permission-mode", "bypassPermissions"],
+    );
+    session.next_frame("result");
+    assert_eq!(std::fs::read_to_string(&path).unwrap(), "kept\n");
+    assert_eq!(test.names_in(&test.dirs.work_dir()), [".envrc"]);
+    session.finish();
+}
+
+/// S-26.
+#[test]
+fn excluded_commands_run_outside_if_all_their_parts_are_excluded() {
+    for (command, escapes) in [("sh p.sh", true), ("sh p.sh; true", false)] {
+        let test = SandboxTest::new();
+        std::fs::write(test.dirs.work_dir().join("p.sh"), test.escape()).unwrap();
+        test.run(&json!({"excludedCommands": ["sh *"]}), vec![bash(command)]);
+        assert_eq!(test.target().exists(), escapes, "{command}");
+    }
+}
+
+#[test]
+fn a_policy_can_be_tried_by_hand() {
+    let test = SandboxTest::new();
+    let config = test.dirs.work_dir().join("../home/.claude");
+    std::fs::create_dir_all(&config).unwrap();
+    std::fs::write(config.join(".credentials.json"), "CANARY").unwrap();
+    let script = format!(
+        "cat; echo $ANTHROPIC_API_KEY; cat ~/.claude/.credentials.json; {}; touch ran; exit 7",
+        test.escape()
+    );
+    let mut command = test.dirs.command(&["sandbox", "run", "--", "sh", "-c", &script]);
+    command.env("ANTHROPIC_API_KEY", "CANARY").env("TMPDIR", test.dirs.temp_dir());
+    let output = crate::harness::run_command(command, "from stdin\n");
+    assert_eq!(output.code, Some(7), "{output:?}");
+    assert!(output.stdout.starts_with("from stdin\n") && !output.stdout.contains("CANARY"), "{output:?}");
+    assert!(!test.target().exists());
+    assert_eq!(test.names_in(&test.dirs.work_dir()), ["ran"]);
+    assert_eq!(test.names_in(&test.dirs.temp_dir()), Vec::<String>::new());
+    let status = test.dirs.run(&["sandbox", "status", "--json"], "");
+    let tiers: Value = serde_json::from_str(&status.stdout).unwrap();
+    assert_eq!((status.code, &tiers[0]["works"]), (Some(0), &json!(true)), "{status:?}");
 }
 
 /// S-03, S-14, S-29.
