@@ -54,9 +54,19 @@ pub struct PolicyFacts {
 impl PolicyFacts {
     #[cfg(test)]
     pub(crate) fn for_test(environment: BTreeMap<String, String>) -> Self {
+        use whimbrel_policy::RuleSet;
+        use whimbrel_policy::fs::RealFs;
+        use whimbrel_policy::work_dirs::WorkDirs;
+        use whimbrel_wire::permission::PermissionMode;
+
+        let permissions = PermissionSet {
+            rules: RuleSet::default(),
+            mode: PermissionMode::Default,
+            dirs: WorkDirs::new(Path::new("/"), &RealFs),
+        };
         Self {
             settings: Arc::default(),
-            permissions: Arc::default(),
+            permissions: Arc::new(permissions),
             root: "/".into(),
             worktree: None,
             protected_paths: Vec::new(),
