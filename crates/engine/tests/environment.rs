@@ -52,7 +52,7 @@ async fn simple_and_safe_mode_read_no_files() {
         let hook = json!({"SessionStart": [{"hooks": [{"type": "command", "command": "echo from-a-hook"}]}]});
         let mut host = Host::with_script([Reply::text("hi")])
             .configure(|options| {
-                options.setting_sources = Some(vec![SettingSource::User, SettingSource::Project])
+                options.setting_sources = Some(vec![SettingSource::User, SettingSource::Project]);
             })
             .file("CLAUDE.md", "Rule of the project.")
             .file(".claude/settings.json", json!({"hooks": hook}).to_string())

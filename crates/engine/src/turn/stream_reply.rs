@@ -48,6 +48,21 @@ impl ReplyOutcome {
     }
 }
 
+/// Records a request and tells the host; fails if an agent's share of the task budget is used up.
+async fn announce_request(agent: &mut Agent, request: &Request, full_name: &str) -> Result<(), ModelError> {
+    if agent.conversation.is_main() {
+        let (prefix, history) = (request.prefix.clone(), request.history.clone());
+        agent.view.record(RecordedConversation { model: full_name.to_owned(), prefix, history });
+    } else if let Some(TaskBudget { total, remaining: Some(0) }) = request.task_budget {
+        let text = format!("The task budget of {total} tokens is used up.");
+        return Err(ModelError::new(ModelErrorKind::SpendLimit, text));
+    }
+    if request.raw_events && agent.conversation.attribution().parent_tool_use_id().is_none() {
+        agent.frame_sender.notify(Status { status: Some(StatusKind::Requesting), ..Status::default() }).await;
+    }
+    Ok(())
+}
+
 /// Calls the model once and records the reply as it streams. Parallel-safe tool calls start meanwhile.
 pub(super) async fn stream_reply(
     agent: &mut Agent,
@@ -63,18 +78,8 @@ pub(super) async fn stream_reply(
     agent.conversation.prepare_for_model(&full_name, agent.models.providers().dialect(&full_name));
     agent.conversation.flush().await;
     let request = build_request(agent, &full_name, name);
-    if agent.conversation.is_main() {
-        let (prefix, history) = (request.prefix.clone(), request.history.clone());
-        agent.view.record(RecordedConversation { model: full_name.clone(), prefix, history });
-    }
-    if !agent.conversation.is_main()
-        && let Some(TaskBudget { total, remaining: Some(0) }) = request.task_budget
-    {
-        let text = format!("The task budget of {total} tokens is used up.");
-        return ReplyOutcome { error: Some(ModelError::new(ModelErrorKind::SpendLimit, text)), ..reply };
-    }
-    if request.raw_events && agent.conversation.attribution().parent_tool_use_id().is_none() {
-        agent.frame_sender.notify(Status { status: Some(StatusKind::Requesting), ..Status::default() }).await;
+    if let Err(cause) = announce_request(agent, &request, &full_name).await {
+        return ReplyOutcome { error: Some(cause), ..reply };
     }
     let call = ModelCall::new(model, request, agent.retry_policy(), agent.limits.timing);
     let start = MeteredCall::start(call, agent.models.clone(), agent.ledger.clone(), full_name);

@@ -16,7 +16,7 @@ fn translate(translator: &mut Translator, frames: &[Value]) -> Vec<(String, Valu
     events.map(|Event { kind, payload }| (kind.to_owned(), payload)).collect()
 }
 
-fn stream(event: Value) -> Value {
+fn stream(event: &Value) -> Value {
     json!({"type": "stream_event", "event": event, "parent_tool_use_id": null, "session_id": "s", "uuid": "u"})
 }
 
@@ -43,23 +43,23 @@ fn a_streamed_reply_is_sent_once() {
         &mut translator,
         &[
             requesting(),
-            stream(json!({"type": "message_start", "message": {"id": "m1", "usage": {"input_tokens": 90}}})),
+            stream(&json!({"type": "message_start", "message": {"id": "m1", "usage": {"input_tokens": 90}}})),
             stream(
                 json!({"type": "content_block_start", "index": 0, "content_block": {"type": "text", "text": ""}}),
             ),
             stream(
                 json!({"type": "content_block_delta", "index": 0, "delta": {"type": "text_delta", "text": "hi"}}),
             ),
-            stream(json!({"type": "content_block_stop", "index": 0})),
+            stream(&json!({"type": "content_block_stop", "index": 0})),
             assistant(json!({"type": "text", "text": "hi"})),
-            stream(json!({"type": "content_block_start", "index": 1,
+            stream(&json!({"type": "content_block_start", "index": 1,
                 "content_block": {"type": "tool_use", "id": "c1", "name": "Bash", "input": {}}})),
-            stream(json!({"type": "content_block_delta", "index": 1,
+            stream(&json!({"type": "content_block_delta", "index": 1,
                 "delta": {"type": "input_json_delta", "partial_json": "{\"command\":\"ls\"}"}})),
-            stream(json!({"type": "content_block_stop", "index": 1})),
+            stream(&json!({"type": "content_block_stop", "index": 1})),
             assistant(call),
-            stream(json!({"type": "message_delta", "delta": {}, "usage": {"output_tokens": 10}})),
-            stream(json!({"type": "message_stop"})),
+            stream(&json!({"type": "message_delta", "delta": {}, "usage": {"output_tokens": 10}})),
+            stream(&json!({"type": "message_stop"})),
             json!({"type": "user", "parent_tool_use_id": null, "uuid": "u", "session_id": "s", "message": {
                 "role": "user", "content": [{"type": "tool_result", "tool_use_id": "c1", "content": "a.txt"}],
             }}),
@@ -80,8 +80,8 @@ fn arguments_come_in_the_models_own_words() {
     translator.begin_turn();
     assert_eq!(translator.translate_arguments("c1", "{\"pa"), [], "the call is not known yet");
     let begin = [
-        stream(json!({"type": "message_start", "message": {"id": "m1"}})),
-        stream(json!({"type": "content_block_start", "index": 0,
+        stream(&json!({"type": "message_start", "message": {"id": "m1"}})),
+        stream(&json!({"type": "content_block_start", "index": 0,
             "content_block": {"type": "tool_use", "id": "c1", "name": "Read", "input": {}}})),
     ];
     let events = translate(&mut translator, &begin);
@@ -89,7 +89,7 @@ fn arguments_come_in_the_models_own_words() {
     assert_eq!(events[2].1["arguments_part"], "{\"pa");
     let more = translator.translate_arguments("c1", "th\":1}");
     assert_eq!(more.len(), 1);
-    let end = translate(&mut translator, &[stream(json!({"type": "content_block_stop", "index": 0}))]);
+    let end = translate(&mut translator, &[stream(&json!({"type": "content_block_stop", "index": 0}))]);
     assert_eq!(end, [], "nothing is sent twice");
 }
 

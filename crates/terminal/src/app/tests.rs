@@ -458,7 +458,7 @@ fn resumed_session_has_all_entries_in_the_transcript() {
     let effects = app.update(AppEvent::Reply(reply), Instant::now());
     let mark = Item::Mark("the session is resumed; /transcript shows 1 earlier entries".into());
     assert_eq!(effects, [Effect::ShowEnd(vec![answer("two")]), Effect::Show(mark.clone())]);
-    let kept: Vec<Item> = app.conversation.transcript.items().iter().cloned().collect();
+    let kept: Vec<Item> = app.conversation.transcript.items().to_vec();
     assert_eq!(kept, [answer("one"), answer("two"), mark]);
 }
 
