@@ -116,6 +116,7 @@ impl Server {
                 }
                 start(responder, task, |task| {
                     task.replay(&messages);
+                    task.resume_calls();
                     LoadSessionResponse::new()
                         .modes(task.config.mode_state())
                         .config_options(task.config.options())
@@ -149,6 +150,7 @@ impl Server {
         start(responder, task, |task| {
             // The editor has the messages; the plan is kept from them.
             replay(&mut task.translator, &messages);
+            task.resume_calls();
             ResumeSessionResponse::new().modes(task.config.mode_state()).config_options(task.config.options())
         });
     }
