@@ -125,7 +125,7 @@ def with_provider(provider):
 
 
 @contextlib.asynccontextmanager
-async def open_editor(harness, *replies, pace_ms=0, capabilities=None, **variables):
+async def open_editor(harness, *replies, pace_ms=0, capabilities=None, exit_code=0, **variables):
     """Starts `whimbrel acp` with a scripted model, and closes its input at the end, as an editor does."""
     env = harness.env() | {"ANTHROPIC_MODEL": harness.write_script(*replies, pace_ms=pace_ms)} | variables
     window = EditorWindow()
@@ -143,4 +143,4 @@ async def open_editor(harness, *replies, pace_ms=0, capabilities=None, **variabl
         await editor.initialize(**(capabilities or {}))
         yield editor
         process.stdin.close()
-        assert await asyncio.wait_for(process.wait(), TIMEOUT) == 0
+        assert await asyncio.wait_for(process.wait(), TIMEOUT) == exit_code

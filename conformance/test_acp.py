@@ -53,6 +53,31 @@ def test_call_is_asked_about_runs_and_shows_its_output(harness):
     run(journey())
 
 
+def test_question_that_was_open_at_a_kill_is_asked_again(harness):
+    command = tool_call("Bash", command="echo made > made.txt")
+
+    async def journey():
+        async with open_editor(harness, command, exit_code=-signal.SIGKILL) as editor:
+            session = await editor.new_session()
+            editor.window.choice = "wait"
+            turn = asyncio.create_task(editor.prompt(session, "go"))
+            await editor.wait_for(lambda: editor.window.requests, "the question")
+            (asked,) = editor.window.requests
+            editor.process.kill()
+            turn.cancel()
+            editor.window.choice = "cancelled"
+
+        async with open_editor(harness, "It is made.") as editor:
+            folder = str(editor.folder)
+            await editor.connection.load_session(session_id=session, cwd=folder, mcp_servers=[])
+            await editor.wait_for(lambda: "It is made." in editor.text(session), "the end of the turn")
+            (again,) = editor.window.requests
+            assert again["call"]["toolCallId"] == asked["call"]["toolCallId"]
+            assert (harness.workspace / "made.txt").read_text() == "made\n"
+
+    run(journey())
+
+
 def test_output_arrives_while_a_command_runs(harness):
     command = tool_call("Bash", command="mkfifo gate; echo before; cat gate")
 

@@ -117,6 +117,7 @@ impl Server {
                 }
                 start(responder, task, |task| {
                     task.replay(&stored);
+                    task.resume_calls();
                     LoadSessionResponse::new()
                         .modes(task.config.mode_state())
                         .config_options(task.config.options())
@@ -153,6 +154,7 @@ impl Server {
         start(responder, task, |task| {
             // The editor has the messages; the plan is kept from them.
             task.restore(&stored);
+            task.resume_calls();
             ResumeSessionResponse::new().modes(task.config.mode_state()).config_options(task.config.options())
         });
     }

@@ -56,12 +56,13 @@ pub(crate) fn main() -> i32 {
         }
         flags::parse(&argv, caller, &|path| std::fs::read_to_string(path)).map(Some)
     });
-    let ParsedArgs { args, warnings } = match parsed {
+    let ParsedArgs { mut args, warnings } = match parsed {
         Ok(Some(parsed)) => parsed,
         Ok(None) => return print_text(flags::usage_page()),
         Err(text) => return report_error(&text),
     };
     warnings.iter().for_each(|warning| print_note(warning));
+    args.plain_output |= variable_is_on(&env, "CLAUDE_AX_SCREEN_READER");
     if matches!(args.command, CliCommand::Run | CliCommand::Demo) {
         // This process runs the engine: no process that a command leaves behind may outlive it.
         whimbrel_process::track_daemons();
@@ -88,6 +89,11 @@ pub(crate) fn main() -> i32 {
             Err(text) => report_error(&text),
         },
     }
+}
+
+/// Reads a switch of the environment.
+fn variable_is_on(env: &Env, name: &str) -> bool {
+    env.get(name).is_some_and(|value| !matches!(value.as_str(), "" | "0" | "false"))
 }
 
 /// Runs a session and returns the exit code. The error is a text for stderr.

@@ -198,6 +198,7 @@ setters! {
     /// Permission mode: what the agent may do without asking.
     permission_mode(mode: PermissionMode) => permission_mode = Some(mode);
     /// Time after which an unanswered permission request is denied; unlimited by default.
+    #[doc(alias = "timeout")]
     permission_timeout(limit: Duration) => permission_timeout_ms =
         Some(u64::try_from(limit.as_millis()).unwrap_or(u64::MAX));
     /// Skips unreadable settings files with a warning instead of failing to start.
@@ -559,6 +560,7 @@ impl Agent {
     /// Uses a scripted model instead of a real one, for tests and demos, whatever [`Agent::model`] says. An engine that was
     /// given is kept.
     #[cfg(feature = "in-process")]
+    #[doc(alias = "mock")]
     #[must_use]
     pub fn script(mut self, script: impl Into<Arc<Scripted>>) -> Self {
         let mut script = ScriptedModel { script: script.into(), name: "sdk".into() };

@@ -155,6 +155,7 @@ impl Controls {
     }
 
     /// Stops everything now. A running turn may still send its result.
+    #[doc(alias = "stop")]
     pub fn close(&self) {
         self.client().stop.cancel();
     }

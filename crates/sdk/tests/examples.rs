@@ -1,11 +1,13 @@
 //! Runs the programs of `examples/` as a user would. None of them needs a key: scripted models answer.
-#![cfg(feature = "in-process")]
 #![expect(clippy::unwrap_used, clippy::disallowed_methods, reason = "this is all tests")]
 
+#[cfg(feature = "in-process")]
 use std::io::Write;
 #[cfg(feature = "sqlite")]
 use std::io::{BufRead, Read};
-use std::path::{Path, PathBuf};
+#[cfg(feature = "in-process")]
+use std::path::Path;
+use std::path::PathBuf;
 use std::process::{Command, Stdio};
 
 /// Returns the path of an example that was built beside the tests.
@@ -20,7 +22,37 @@ fn example_path(name: &str) -> PathBuf {
     path
 }
 
+#[cfg(not(feature = "in-process"))]
+#[test]
+fn process_example_drives_the_built_program() {
+    let tests = std::env::current_exe().unwrap();
+    let program = tests.ancestors().nth(2).unwrap().join("whimbrel");
+    assert!(program.is_file(), "{} is not there: build it with cargo build", program.display());
+    let dir = tempfile::tempdir().unwrap();
+    let call = r#"[{"type":"tool_use","name":"Bash","input":{"command":"touch made"}}]"#;
+    std::fs::write(dir.path().join("script.json"), format!(r#"[{call}, "I may not."]"#)).unwrap();
+    let output = Command::new(example_path("drive_binary"))
+        .arg("Make a file.")
+        .arg(&program)
+        .args(["--model", "scripted:script.json"])
+        .current_dir(dir.path())
+        .env_clear()
+        .env("PATH", std::env::var_os("PATH").unwrap_or_default())
+        .env("HOME", dir.path())
+        .env("TMPDIR", dir.path())
+        .stdin(Stdio::null())
+        .output()
+        .unwrap();
+    let (printed, stderr) =
+        (String::from_utf8_lossy(&output.stdout), String::from_utf8_lossy(&output.stderr));
+    for part in ["[Bash]", "[Bash is refused]", "I may not."] {
+        assert!(printed.contains(part), "{part}: {printed}{stderr}");
+    }
+    assert!(!dir.path().join("made").exists());
+}
+
 /// Runs an example in a directory of its own, without a key in its environment, and returns its output.
+#[cfg(feature = "in-process")]
 fn run_example(name: &str, args: &[&str], input: &str) -> String {
     let dir = tempfile::tempdir().unwrap();
     let mut child = Command::new(example_path(name))
@@ -102,6 +134,7 @@ fn users_of_the_service_go_on_after_a_restart() {
     assert!(answer.contains("text/event-stream") && answer.contains("data: Hello."), "{answer}");
 }
 
+#[cfg(feature = "in-process")]
 #[test]
 fn every_example_prints_what_it_promises() {
     let engine = Path::new(env!("CARGO_MANIFEST_DIR")).join("tests/engine.sh").display().to_string();

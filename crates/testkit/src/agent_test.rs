@@ -74,10 +74,10 @@ impl AgentTest {
     }
 }
 
-/// The event itself, if it is that of a subagent.
+/// The event itself, if it is that of a subagent or from before the turn.
 fn innermost(event: Event) -> Event {
     match event {
-        Event::Subagent { event, .. } => innermost(*event),
+        Event::Subagent { event, .. } | Event::BeforeTurn(event) => innermost(*event),
         event => event,
     }
 }
@@ -115,6 +115,21 @@ impl ObservedTurn {
     pub fn denied(&self, tool: &str) -> &Self {
         let denied: Vec<&str> = self.denials().iter().map(|denial| denial.tool_name.as_str()).collect();
         assert!(denied.contains(&tool), "{tool} was not denied; denied: {denied:?}");
+        self
+    }
+
+    /// Asserts that there was a warning with this text in it.
+    #[track_caller]
+    pub fn warned_of(&self, text: &str) -> &Self {
+        let is_found = self.warnings.iter().any(|warning| warning.contains(text));
+        assert!(is_found, "no warning says {text:?}; warnings: {:?}", self.warnings);
+        self
+    }
+
+    /// Asserts that there was no warning.
+    #[track_caller]
+    pub fn warned_of_nothing(&self) -> &Self {
+        assert!(self.warnings.is_empty(), "warnings: {:?}", self.warnings);
         self
     }
 

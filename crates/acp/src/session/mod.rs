@@ -197,6 +197,16 @@ impl SessionTask {
         }
     }
 
+    /// Lets calls go on that waited for an answer when the engine of a stored session ended: the editor is asked again.
+    pub(crate) fn resume_calls(&self) {
+        let controls = self.controls.clone();
+        self.spawn(async move {
+            // A prompt that came first has made them void.
+            let _ = controls.resume_pending_calls().await;
+            SessionEvent::Nothing
+        });
+    }
+
     fn handle_frame(&mut self, frame: &Frame) {
         let updates = self.translator.translate(frame);
         self.outbox.send_all(updates);

@@ -33,12 +33,11 @@ pub(super) fn finalize(
     let prompt = take_prompt(&mut raw, caller, warnings)?;
     let mut options = std::mem::take(&mut raw.options);
     if raw.bare {
-        options.setting_sources = match options.setting_sources {
-            None => Some(Vec::new()),
-            Some(_) => {
-                return Err("--bare reads no settings files. Remove --setting-sources or --bare.".into());
-            }
-        };
+        // The SDKs send an empty list to read no files.
+        if options.setting_sources.as_ref().is_some_and(|sources| !sources.is_empty()) {
+            return Err("--bare reads no settings files. Remove --setting-sources or --bare.".into());
+        }
+        options.setting_sources = Some(Vec::new());
     }
     if raw.choose_session && (raw.print || raw.input_format == InputFormat::StreamJson) {
         return Err("--resume needs a value here: --resume ID|TITLE.".into());

@@ -376,7 +376,7 @@ pub(super) const FLAGS: &[Flag] = &[
         Configuration,
         Switch(|raw| raw.bare = true),
         "Read no settings, instruction files, hooks, skills, agents and MCP servers of files, only what flags name. \
-            Excludes --setting-sources.",
+            Excludes sources in --setting-sources.",
     ),
     Flag::new(
         "tolerate-bad-settings",
@@ -475,7 +475,7 @@ pub(super) const FLAGS: &[Flag] = &[
         "replay-user-messages",
         Integration,
         Switch(|raw| raw.options.replay_user_messages = true),
-        "Echo each prompt when its turn starts.",
+        "Echo each prompt, before the first message of the turn that answers it.",
     ),
     Flag::new(
         "forward-subagent-text",

@@ -232,6 +232,18 @@ fn every_switch_of_an_sdk_is_known() {
 }
 
 #[test]
+fn bare_accepts_the_empty_setting_sources_of_sdks() {
+    let rows: [&[&str]; 3] = [
+        &["--bare", "--setting-sources", ""],
+        &["--setting-sources", "", "--bare"],
+        &["--bare", "--setting-sources="],
+    ];
+    for args in rows {
+        assert_eq!(sdk_options(args).setting_sources, Some(Vec::new()), "{args:?}");
+    }
+}
+
+#[test]
 fn options_of_our_own_sdk_round_trip() {
     let written = Options {
         model: Some("opus".into()),

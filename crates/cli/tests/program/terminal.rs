@@ -102,6 +102,39 @@ fn signal_leaves_and_nothing_runs_on() {
 }
 
 #[test]
+fn question_that_was_open_at_a_kill_is_asked_again() {
+    let test_dir = TestDir::new();
+    let mut killed = PtySession::start(command_that_asks(&test_dir, &["go"]), 80);
+    killed.wait_for_text("Allow once");
+    killed.child.kill().unwrap();
+    killed.child.wait().unwrap();
+    let model = test_dir.write_script(&json!(["after the restart"]));
+    let mut command = test_dir.command(&["--model", &model, "--continue"]);
+    command.env("TERM", "xterm");
+    let mut pty = PtySession::start(command, 80);
+    pty.wait_for_text("Allow once");
+    pty.type_keys("n");
+    pty.wait_for_text("after the restart");
+    pty.type_keys("\u{4}");
+    assert_eq!(pty.wait_for_exit().code(), Some(0), "{}", pty.output());
+    assert!(!test_dir.work_dir().join("pid.txt").exists());
+}
+
+#[test]
+fn command_line_of_the_user_gets_no_keys() {
+    let test_dir = TestDir::new();
+    let model = test_dir.write_script(&json!(["hi there"]));
+    let mut command = test_dir.command(&["--model", &model, "go"]);
+    command.env("TERM", "xterm").env("OPENAI_API_KEY", "secret").env("OTHER", "kept");
+    let mut pty = PtySession::start(command, 80);
+    pty.wait_for_text("hi there");
+    pty.type_keys("!echo \"[$OTHER,$OPENAI_API_KEY]\"\r");
+    pty.wait_for_text("[kept,]");
+    pty.type_keys("\u{4}");
+    assert_eq!(pty.wait_for_exit().code(), Some(0), "{}", pty.output());
+}
+
+#[test]
 fn refused_call_does_not_run() {
     let test_dir = TestDir::new();
     let mut pty = PtySession::start(command_that_asks(&test_dir, &["go"]), 80);
@@ -133,7 +166,11 @@ fn demo_reports_the_outcome_of_the_answer() {
 
 #[test]
 fn linear_output_asks_by_number_and_moves_nothing() {
-    for (variable, flags) in [(("TERM", "dumb"), &[][..]), (("TERM", "xterm"), &["--ax-screen-reader"])] {
+    for (variable, flags) in [
+        (("TERM", "dumb"), &[][..]),
+        (("TERM", "xterm"), &["--ax-screen-reader"]),
+        (("CLAUDE_AX_SCREEN_READER", "1"), &[]),
+    ] {
         let test_dir = TestDir::new();
         let mut command = command_that_asks(&test_dir, flags);
         command.env(variable.0, variable.1);

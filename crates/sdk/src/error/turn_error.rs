@@ -70,6 +70,7 @@ pub struct ApiError {
 impl ApiError {
     /// Returns whether the same request may succeed later: the provider was overloaded, limited the rate, failed, or
     /// was not reached.
+    #[doc(alias = "retry")]
     pub fn is_retryable(&self) -> bool {
         match self.kind {
             FailureKind::RateLimit | FailureKind::Overloaded | FailureKind::ServerError => true,

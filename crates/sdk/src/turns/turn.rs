@@ -119,6 +119,7 @@ impl<'a> Turn<'a> {
 
     /// Interrupts the turn; it still ends with a result, and its future with [`TurnError::Interrupted`]. If it waits for
     /// another one, that goes on, and its prompt is taken back: its future ends with [`TurnError::PromptCancelled`].
+    #[doc(alias = "cancel")]
     pub async fn interrupt(&mut self) -> Result<(), Error> {
         let is_cancelled = match self.stage {
             TurnStage::Unsent(_) | TurnStage::Sending(_) => true,
@@ -135,6 +136,7 @@ impl<'a> Turn<'a> {
     }
 
     /// The answer as text while it is written; see [`TextStream`].
+    #[doc(alias = "delta")]
     pub fn text_stream(mut self) -> TextStream<'a> {
         self.requirements.partial_messages = true;
         TextStream::new(self.into())

@@ -99,7 +99,8 @@ mod tests {
             places.dedup();
             places
         };
-        let rows: [(&[(&str, &str)], &[Place]); 4] = [
+        type Row<'a> = (&'a [(&'a str, &'a str)], &'a [Place]);
+        let rows: [Row<'_>; 4] = [
             (&[], &[Place::Desktop]),
             (&[("TMUX", "/tmp/t")], &[Place::Tmux, Place::Desktop]),
             (&[("TMUX", "/tmp/t"), ("SSH_CONNECTION", "a")], &[Place::Tmux]),

@@ -28,7 +28,7 @@ pub(super) async fn edit_externally(
         .map_err(|error| format!("cannot make a temporary file: {error}"))?;
     file.write_all(text.as_bytes())
         .map_err(|error| format!("cannot write {}: {error}", file.path().display()))?;
-    let status = run_editor(editor, file.path(), cwd)
+    let status = run_editor(editor, file.path(), environment, cwd)
         .await
         .map_err(|error| format!("the editor {editor:?} could not be started: {error}"))?;
     if !status.success() {
@@ -42,21 +42,27 @@ pub(super) async fn edit_externally(
 
 /// The editor may have arguments, so the shell reads it.
 #[expect(clippy::disallowed_methods, reason = "the user's own editor is not a tool call")]
-async fn run_editor(editor: &str, file: &Path, cwd: &Path) -> std::io::Result<std::process::ExitStatus> {
+async fn run_editor(
+    editor: &str,
+    file: &Path,
+    environment: &Environment,
+    cwd: &Path,
+) -> std::io::Result<std::process::ExitStatus> {
     let mut command = Command::new("/bin/sh");
     command.arg("-c").arg(format!("{editor} \"$1\"")).arg("sh").arg(file).current_dir(cwd);
-    command.status().await
+    command.env_clear().envs(environment.iter()).status().await
 }
 
 /// Reads a picture from the clipboard.
 pub(super) fn read_clipboard(environment: &Environment, replies: ReplySender) {
     let is_remote = environment.get("SSH_CONNECTION").is_some();
+    let environment = environment.clone();
     tokio::spawn(async move {
         let picture = if is_remote {
             Err("the clipboard of your machine cannot be read through SSH; paste the path of a file instead"
                 .into())
         } else {
-            clipboard_picture().await
+            clipboard_picture(&environment).await
         };
         let _ = replies.send(Reply::Picture(picture));
     });
@@ -69,10 +75,10 @@ const CLIPBOARD_READERS: [&[&str]; 3] = [
     &["pngpaste", "-"],
 ];
 
-async fn clipboard_picture() -> Result<crate::editor::Picture, String> {
+async fn clipboard_picture(environment: &Environment) -> Result<crate::editor::Picture, String> {
     let mut has_reader = false;
     for words in CLIPBOARD_READERS {
-        let Ok(output) = run_quietly(words, None).await else { continue };
+        let Ok(output) = run_quietly(words, environment, None).await else { continue };
         has_reader = true;
         if let Some(picture) = to_picture(&output) {
             return Ok(picture);
@@ -105,9 +111,10 @@ const DIFF: [&str; 12] = [
 ];
 
 /// Shows the uncommitted changes of the project.
-pub(super) fn show_diff(cwd: PathBuf, replies: ReplySender) {
+pub(super) fn show_diff(cwd: PathBuf, environment: &Environment, replies: ReplySender) {
+    let environment = environment.clone();
     tokio::spawn(async move {
-        let reply = match run_quietly(&DIFF, Some(&cwd)).await {
+        let reply = match run_quietly(&DIFF, &environment, Some(&cwd)).await {
             Ok(diff) if diff.is_empty() => Reply::Done("there are no uncommitted changes".into()),
             Ok(diff) => {
                 let text = String::from_utf8_lossy(&diff);
@@ -121,9 +128,14 @@ pub(super) fn show_diff(cwd: PathBuf, replies: ReplySender) {
 
 /// Runs a program and returns what it printed.
 #[expect(clippy::disallowed_methods, reason = "a program of the user, not a tool call")]
-async fn run_quietly(words: &[&str], cwd: Option<&Path>) -> std::io::Result<Vec<u8>> {
+async fn run_quietly(
+    words: &[&str],
+    environment: &Environment,
+    cwd: Option<&Path>,
+) -> std::io::Result<Vec<u8>> {
     let mut command = Command::new(words[0]);
     command.args(&words[1..]).stdin(Stdio::null()).kill_on_drop(true);
+    command.env_clear().envs(environment.iter());
     if let Some(cwd) = cwd {
         command.current_dir(cwd);
     }

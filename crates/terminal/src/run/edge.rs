@@ -35,7 +35,10 @@ pub(super) struct Edge {
     config_dir: Option<PathBuf>,
     cwd: PathBuf,
     environment: whimbrel::Environment,
+    program_environment: whimbrel::Environment,
     session: SessionNumber,
+    /// Whether the session was stored before, so that calls of it may wait for an answer.
+    is_resumed: bool,
     controls: Option<Controls>,
     answers: HashMap<RequestId, oneshot::Sender<PermissionResult>>,
     /// Text of the model that was not rendered yet: a frame renders all of it at once.
@@ -62,7 +65,9 @@ impl Edge {
             config_dir: request.config_dir.clone(),
             cwd: request.cwd.clone(),
             environment: request.environment.clone(),
+            program_environment: request.program_environment.clone(),
             session: 0,
+            is_resumed: false,
             controls: None,
             answers: HashMap::new(),
             pending_text: String::new(),
@@ -134,8 +139,13 @@ impl Edge {
         let event = match event.kind {
             EngineEventKind::Opened(controls) => {
                 requests::read_info(controls.clone(), self.replies.clone());
-                self.controls = Some(controls);
-                AppEvent::SessionOpened
+                self.controls = Some(controls.clone());
+                self.update(AppEvent::SessionOpened, app).await?;
+                // A prompt that waited comes first; it makes the calls void.
+                if self.is_resumed && !app.conversation.is_running() {
+                    requests::resume_calls(controls, self.replies.clone());
+                }
+                return Ok(());
             }
             EngineEventKind::OpenFailed(error) => AppEvent::SessionFailed(error),
             EngineEventKind::Frame(frame) => AppEvent::Frame(Box::new(frame)),
@@ -199,7 +209,7 @@ impl Edge {
             Effect::EditExternally(text) => {
                 let edited = self
                     .surface
-                    .hand_over(commands::edit_externally(&text, &self.environment, &self.cwd))
+                    .hand_over(commands::edit_externally(&text, &self.program_environment, &self.cwd))
                     .await?;
                 self.has_handed_over = true;
                 self.reply(Reply::Edited(edited));
@@ -210,7 +220,7 @@ impl Edge {
                 tokio::spawn(shell::run(
                     command,
                     self.cwd.clone(),
-                    self.environment.clone(),
+                    self.program_environment.clone(),
                     stop,
                     self.replies.clone(),
                 ));
@@ -243,8 +253,8 @@ impl Edge {
             Effect::AppendNote { target, note } => {
                 files::append_note(target, note, &self.cwd, self.config_dir.as_deref(), replies);
             }
-            Effect::ReadClipboardPicture => commands::read_clipboard(&self.environment, replies),
-            Effect::ShowDiff => commands::show_diff(self.cwd.clone(), replies),
+            Effect::ReadClipboardPicture => commands::read_clipboard(&self.program_environment, replies),
+            Effect::ShowDiff => commands::show_diff(self.cwd.clone(), &self.program_environment, replies),
             Effect::ListSessions(scope) => {
                 requests::list_sessions(&self.agent, scope, self.cwd.clone(), replies);
             }
@@ -285,6 +295,13 @@ impl Edge {
         self.controls = None;
         self.answers.clear();
         let agent = self.agent.clone();
+        self.is_resumed = match &choice {
+            SessionChoice::AsConfigured => {
+                agent.options().resume.is_some() || agent.options().continue_conversation
+            }
+            SessionChoice::New => false,
+            SessionChoice::Resume(_) => true,
+        };
         let agent = match choice {
             SessionChoice::AsConfigured => {
                 requests::read_configured(&agent, self.cwd.clone(), self.replies.clone());

@@ -47,6 +47,8 @@ pub struct TerminalRequest {
     pub agent: Agent,
     /// Environment of the program.
     pub environment: Environment,
+    /// Environment of the programs that it starts for the user: without the keys of models.
+    pub program_environment: Environment,
     /// Directory of the preferences and the history; nothing is kept without one.
     pub config_dir: Option<PathBuf>,
     /// Working directory.

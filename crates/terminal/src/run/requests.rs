@@ -51,6 +51,15 @@ pub(super) fn read_info(controls: Controls, replies: ReplySender) {
     });
 }
 
+/// Lets calls go on that waited for an answer when the engine of a resumed session ended: they are asked about again.
+pub(super) fn resume_calls(controls: Controls, replies: ReplySender) {
+    spawn(replies, async move {
+        // A prompt that came first has made them void.
+        let _ = controls.resume_pending_calls().await;
+        None
+    });
+}
+
 /// Carries out an effect that is a request to the engine.
 pub(super) fn perform(effect: Effect, controls: Controls, replies: ReplySender) {
     spawn(replies, async move { request(effect, &controls).await });

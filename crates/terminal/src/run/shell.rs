@@ -37,6 +37,8 @@ fn start(command: &str, cwd: PathBuf, environment: &Environment) -> std::io::Res
         // Both streams in the order printed.
         .arg(format!("exec 2>&1\n{command}"))
         .current_dir(cwd)
+        .env_clear()
+        .envs(environment.iter())
         .stdin(Stdio::null())
         .stdout(Stdio::piped())
         .stderr(Stdio::piped())
