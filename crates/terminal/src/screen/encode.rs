@@ -20,10 +20,6 @@ impl Encoder {
         Self { bytes: Vec::with_capacity(1024), style: Style::PLAIN, level, columns }
     }
 
-    pub(super) fn columns(&self) -> usize {
-        self.columns
-    }
-
     pub(super) fn raw(&mut self, sequence: &str) {
         self.bytes.extend_from_slice(sequence.as_bytes());
     }

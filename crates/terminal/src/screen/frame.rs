@@ -33,8 +33,6 @@ struct Drawn {
     row: usize,
     column: usize,
     is_cursor_hidden: bool,
-    /// Rows from the top on that may show something unknown.
-    unknown_rows: usize,
 }
 
 /// What a frame was drawn over, for the case that the terminal was narrower then than we thought.
@@ -173,15 +171,7 @@ impl FrameWriter {
     /// Erases `count` rows, the first of which is `above` rows above the cursor.
     fn erase_rows(&mut self, above: usize, count: usize, out: &mut Encoder) {
         if count > 0 {
-            out.raw("\r");
-            move_rows(out, above, 0);
-            for row in 0..count {
-                if row > 0 {
-                    move_rows(out, 0, 1);
-                }
-                out.erase_to_end();
-            }
-            move_rows(out, count - 1, 0);
+            erase_whole_rows(above, count, out);
         }
         if self.drawn.is_cursor_hidden {
             out.raw("\x1b[?25h");
@@ -205,30 +195,28 @@ impl FrameWriter {
     /// Writes finished lines from the top of the live area on, over what it showed. The terminal breaks them into rows, so
     /// that it joins the rows again where text is copied or the screen becomes wider.
     fn write_finished(&mut self, finished: &[Line], out: &mut Encoder) {
-        out.raw("\r");
-        move_rows(out, self.drawn.row, 0);
+        self.erase_drawn(out);
         let columns = self.columns();
-        let mut used = 0;
         for line in finished {
             let rows = line.terminal_rows(columns);
-            used += rows.len();
             for (at, row) in rows.iter().enumerate() {
                 let end = out.line(row, 0);
-                match rows.get(at + 1) {
-                    None if end < columns => out.erase_to_end(),
-                    None => {}
+                if let Some(next) = rows.get(at + 1)
                     // A wide character that does not fit makes the terminal break the row by itself.
-                    Some(next) if end + 1 == columns && begins_wide(next) => out.erase_to_end(),
+                    && !(end + 1 == columns && begins_wide(next))
+                {
                     // Terminals dispute the width of what comes next: without the blanks some would not break here.
-                    Some(_) => out.blanks(columns.saturating_sub(end)),
+                    out.blanks(columns.saturating_sub(end));
                 }
             }
             out.set_style(crate::text::Style::PLAIN);
             out.raw("\r\n");
         }
-        // Every row below is written anew, and reached by line breaks: if the terminal wrapped a finished line otherwise
-        // than we think, the rows of the last frame are not where they would be expected.
-        self.drawn.unknown_rows = self.drawn.rows.len().saturating_sub(used);
+    }
+
+    /// Erases the live area for what is written in its place.
+    fn erase_drawn(&mut self, out: &mut Encoder) {
+        erase_whole_rows(self.drawn.row, self.drawn.rows.len(), out);
         self.drawn.rows.clear();
         self.drawn.row = 0;
         self.drawn.column = 0;
@@ -236,22 +224,21 @@ impl FrameWriter {
 
     /// Writes the rows that differ from those of the last frame, with automatic wrapping off.
     fn write_rows(&mut self, rows: &[Line], out: &mut Encoder) {
-        let unknown_rows = std::mem::take(&mut self.drawn.unknown_rows);
-        if *rows == *self.drawn.rows && unknown_rows == 0 {
+        if *rows == *self.drawn.rows {
             return;
         }
         out.raw("\x1b[?7l");
         for (at, row) in rows.iter().enumerate() {
             let change = match self.drawn.rows.get(at) {
                 Some(old) => Change::between(old, row),
-                None => Some(Change::whole(row, at < unknown_rows)),
+                None => Some(Change::whole(row, OldText::Covered)),
             };
             if let Some(change) = change {
                 self.move_to_row(at, out);
                 change.write(out);
             }
         }
-        for at in rows.len()..self.drawn.rows.len().max(unknown_rows) {
+        for at in rows.len()..self.drawn.rows.len() {
             self.move_to_row(at, out);
             out.raw("\r");
             out.erase_to_end();
@@ -304,6 +291,21 @@ fn begins_wide(line: &Line) -> bool {
         .is_some_and(|g| width(g) > 1)
 }
 
+/// Erases `count` rows, the first of which is `above` rows above the cursor, and stays at the first. Each row is erased from
+/// its first column on: tmux counts cells that are erased behind a text as part of the row, and breaks it where the screen
+/// becomes narrower.
+fn erase_whole_rows(above: usize, count: usize, out: &mut Encoder) {
+    out.raw("\r");
+    move_rows(out, above, 0);
+    for row in 0..count {
+        if row > 0 {
+            move_rows(out, 0, 1);
+        }
+        out.erase_to_end();
+    }
+    move_rows(out, count.saturating_sub(1), 0);
+}
+
 fn move_rows(out: &mut Encoder, up: usize, down: usize) {
     if up > 0 {
         out.csi(up, 'A');
@@ -328,12 +330,21 @@ fn synchronized(out: Encoder) -> Vec<u8> {
 struct Change {
     column: usize,
     text: Line,
-    is_rest_erased: bool,
+    before: OldText,
+}
+
+/// What a row shows before a change of it.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+enum OldText {
+    /// Nothing, or what the change covers.
+    Covered,
+    /// More than the change covers: the row is erased first, from its first column on.
+    Wider,
 }
 
 impl Change {
-    fn whole(row: &Line, is_rest_erased: bool) -> Self {
-        Self { column: 0, text: row.clone(), is_rest_erased }
+    fn whole(row: &Line, before: OldText) -> Self {
+        Self { column: 0, text: row.clone(), before }
     }
 
     /// The difference between two rows: what lies between their common beginning and, if they are equally wide, their
@@ -342,10 +353,13 @@ impl Change {
         if old == new {
             return None;
         }
+        let (old_width, new_width) = (old.width(), new.width());
+        if old_width > new_width {
+            return Some(Self::whole(new, OldText::Wider));
+        }
         let (old_cells, new_cells) = (cells(old), cells(new));
         let start = common(old_cells.iter(), new_cells.iter());
         let column: usize = new_cells[..start].iter().map(|(grapheme, _)| width(grapheme)).sum();
-        let (old_width, new_width) = (old.width(), new.width());
         let end = if old_width == new_width {
             let limit = new_cells.len().min(old_cells.len()) - start;
             common(old_cells.iter().rev(), new_cells.iter().rev()).min(limit)
@@ -356,16 +370,15 @@ impl Change {
         for (grapheme, style) in &new_cells[start..new_cells.len() - end] {
             text.push(grapheme, *style);
         }
-        Some(Self { column, text, is_rest_erased: old_width > new_width })
+        Some(Self { column, text, before: OldText::Covered })
     }
 
     fn write(&self, out: &mut Encoder) {
         out.move_to_column(self.column);
-        let end = out.line(&self.text, self.column);
-        // In a full row the cursor stands on the last column, which would be erased.
-        if self.is_rest_erased && end < out.columns() {
+        if self.before == OldText::Wider {
             out.erase_to_end();
         }
+        out.line(&self.text, self.column);
     }
 }
 

@@ -90,6 +90,17 @@ fn a_typed_letter_writes_little() {
     assert_eq!(bytes, "\x1b[?2026h\x1b[?7l\x1b[6Gd\x1b[?7h\x1b[7G\x1b[?2026l");
 }
 
+/// tmux counts cells that are erased behind a text as part of the row, and breaks such rows at a resize.
+#[test]
+fn rows_are_erased_before_they_become_shorter() {
+    let mut writer = writer(SIZE);
+    writer.frame(&[], &live(&["a long row", "> "]));
+    let bytes = String::from_utf8(writer.frame(&[], &live(&["short", "> "]))).unwrap();
+    assert!(bytes.contains("\r\x1b[Kshort"), "{bytes:?}");
+    let bytes = String::from_utf8(writer.frame(&lines(&["done"]), &live(&["x", "> "]))).unwrap();
+    assert!(bytes.contains("done\r\n") && !bytes.contains("done\x1b[K"), "{bytes:?}");
+}
+
 #[test]
 fn finished_text_is_one_logical_line() {
     let [_, mut emulator] = Emulator::both(SIZE);
