@@ -45,10 +45,10 @@ fn a_streamed_reply_is_sent_once() {
             requesting(),
             stream(&json!({"type": "message_start", "message": {"id": "m1", "usage": {"input_tokens": 90}}})),
             stream(
-                json!({"type": "content_block_start", "index": 0, "content_block": {"type": "text", "text": ""}}),
+                &json!({"type": "content_block_start", "index": 0, "content_block": {"type": "text", "text": ""}}),
             ),
             stream(
-                json!({"type": "content_block_delta", "index": 0, "delta": {"type": "text_delta", "text": "hi"}}),
+                &json!({"type": "content_block_delta", "index": 0, "delta": {"type": "text_delta", "text": "hi"}}),
             ),
             stream(&json!({"type": "content_block_stop", "index": 0})),
             assistant(json!({"type": "text", "text": "hi"})),

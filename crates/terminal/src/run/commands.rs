@@ -155,9 +155,10 @@ mod tests {
     async fn diff_runs_no_program_of_the_repository() {
         let folder = tempfile::tempdir().unwrap();
         let (base, ran) = (folder.path(), folder.path().join("ran"));
+        let environment = Environment::of_process();
         let run = async |words: &[&str], cwd: &str| {
             let words = [&["git", "-c", "user.name=t", "-c", "user.email=t@t"], words].concat();
-            run_quietly(&words, Some(&base.join(cwd))).await.unwrap()
+            run_quietly(&words, &environment, Some(&base.join(cwd))).await.unwrap()
         };
         std::fs::create_dir_all(base.join("work/sub")).unwrap();
         for folder in ["work/sub", "work"] {
@@ -174,7 +175,7 @@ mod tests {
                 run(&["config", key, &program], folder).await;
             }
         }
-        let diff = run_quietly(&DIFF, Some(&base.join("work"))).await.unwrap();
+        let diff = run_quietly(&DIFF, &environment, Some(&base.join("work"))).await.unwrap();
         assert!(String::from_utf8_lossy(&diff).contains("-a\n+b\n"));
         assert!(!ran.exists());
     }
