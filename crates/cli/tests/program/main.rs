@@ -2,7 +2,7 @@
 //!
 //! `harness` starts it, `pty` on a terminal. `command_line` tests arguments and text output, `completions` those of
 //! shells, `terminal` terminal
-//! output, `demo_picture` the picture in the README, `permission_samples` the samples in docs/permissions.md,
+//! output, `tmux` the interactive terminal in tmux, `demo_picture` the picture in the README, `permission_samples` the samples in docs/permissions.md,
 //! `host_protocol` frames on stdin and stdout, `shutdown` signals and closed pipes, `home_dirs` home directories,
 //! `project_trust` settings of a project, `sessions` stored sessions, `transcripts` transcript files, `recordings`
 //! record and replay, `sandbox` sessions with a sandbox, `debug_log` the output of `--debug`, `inspection` the subcommands `doctor`, `auth`, `agents` and
@@ -31,5 +31,6 @@ mod sessions;
 mod setup_hooks;
 mod shutdown;
 mod terminal;
+mod tmux;
 mod transcripts;
 mod worktrees;

@@ -92,13 +92,61 @@ fn escape_interrupts_and_the_conversation_goes_on() {
 
 #[test]
 fn signal_leaves_and_nothing_runs_on() {
-    for signal in [Signal::TERM, Signal::HUP] {
+    for (signal, code) in [(Signal::TERM, 143), (Signal::HUP, 129), (Signal::INT, 130)] {
         let test_dir = TestDir::new();
         let (mut pty, pid) = start_allowed_command(&test_dir);
         pty.send_signal(signal);
-        assert_eq!(pty.wait_for_exit().code(), Some(143));
+        assert_eq!(pty.wait_for_exit().code(), Some(code));
         wait_until("the end of the command", || has_exited(pid).then_some(()));
     }
+}
+
+/// Writes a program for the user, such as an editor.
+fn write_program(test_dir: &TestDir, text: &str) -> String {
+    use std::os::unix::fs::PermissionsExt;
+    let path = test_dir.temp_dir().join("program");
+    std::fs::write(&path, text).unwrap();
+    std::fs::set_permissions(&path, std::fs::Permissions::from_mode(0o755)).unwrap();
+    path.display().to_string()
+}
+
+#[test]
+fn interrupt_in_the_external_editor_keeps_the_program_and_the_draft() {
+    let test_dir = TestDir::new();
+    let editor = write_program(
+        &test_dir,
+        "#!/bin/sh\necho $$ > editor.txt\nread line < go\nprintf ' edited' >> \"$1\"\n",
+    );
+    let go = test_dir.work_dir().join("go");
+    assert!(Command::new("mkfifo").arg(&go).status().unwrap().success());
+    let model = test_dir.write_script(&json!(["an answer"]));
+    let mut command = test_dir.command(&["--model", &model]);
+    command.env("TERM", "xterm").env("VISUAL", editor);
+    let mut pty = PtySession::start(command, 80);
+    pty.wait_for_text("what is to be done?");
+    pty.type_keys("draft\u{7}");
+    wait_for_number(&test_dir.work_dir().join("editor.txt"));
+    pty.send_signal(Signal::INT);
+    std::fs::write(&go, "now\n").unwrap();
+    pty.wait_for_text("draft edited");
+    pty.type_keys("\r");
+    pty.wait_for_text("an answer");
+    pty.type_keys("\u{4}");
+    assert_eq!(pty.wait_for_exit().code(), Some(0), "{}", pty.output());
+}
+
+#[test]
+fn end_of_linear_input_refuses_a_request() {
+    let test_dir = TestDir::new();
+    let mut command = command_that_asks(&test_dir, &["go"]);
+    command.env("TERM", "dumb");
+    let mut pty = PtySession::start(command, 80);
+    pty.wait_for_text("permission: Bash");
+    pty.wait_for_text("number: ");
+    pty.type_keys("\u{4}");
+    pty.wait_for_text("after the call");
+    assert_eq!(pty.wait_for_exit().code(), Some(0), "{}", pty.output());
+    assert!(!test_dir.work_dir().join("pid.txt").exists());
 }
 
 #[test]

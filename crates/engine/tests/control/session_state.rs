@@ -4,10 +4,11 @@ use serde_json::{Value, json};
 use whimbrel_testkit::{Host, HostResponse, Reply, Script};
 use whimbrel_wire::control::{
     FileSuggestions, GetSettings, GetUsage, Initialize, ListPermissionRules, ReadFile, Response,
-    SetHasSubscribers,
+    SetHasSubscribers, UpdatePermissions,
 };
 use whimbrel_wire::message::User;
 use whimbrel_wire::options::{PermissionPromptTool, SettingSource};
+use whimbrel_wire::permission::{Destination, PermissionBehavior, PermissionMode, PermissionUpdate, RuleValue};
 
 fn read_file(path: &str) -> ReadFile {
     ReadFile { path: path.into(), ..ReadFile::default() }
@@ -119,6 +120,22 @@ async fn permission_rules_are_listed_with_their_source() {
     assert_eq!(state.rules, expected);
     assert_eq!(state.workspace_directories, [json!({"path": "/opt", "source": "flagSettings"})]);
     assert!(!state.managed_only && !state.original_cwd.is_empty());
+}
+
+#[tokio::test]
+async fn permission_rules_are_changed_while_the_session_runs() {
+    let mut host = Host::with_script(Script::from([])).start().await.unwrap();
+    let rules = || vec![RuleValue { tool_name: "Bash".into(), rule_content: Some("touch *".into()) }];
+    let (behavior, destination) = (PermissionBehavior::Allow, Destination::Session);
+    let add = PermissionUpdate::AddRules { rules: rules(), behavior, destination };
+    host.send_request(UpdatePermissions { updates: vec![add] }).await.unwrap();
+    let listed = host.send_request(ListPermissionRules {}).await.unwrap().state.rules;
+    assert_eq!(listed.iter().map(|rule| &rule["rule"]).collect::<Vec<_>>(), ["Bash(touch *)"]);
+    let remove = PermissionUpdate::RemoveRules { rules: rules(), behavior, destination };
+    host.send_request(UpdatePermissions { updates: vec![remove] }).await.unwrap();
+    assert_eq!(host.send_request(ListPermissionRules {}).await.unwrap().state.rules, [Value::Null; 0]);
+    let bypass = PermissionUpdate::SetMode { mode: PermissionMode::BypassPermissions, destination };
+    assert!(host.send_request(UpdatePermissions { updates: vec![bypass] }).await.is_err());
 }
 
 #[tokio::test]

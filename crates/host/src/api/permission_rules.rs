@@ -46,8 +46,10 @@ pub(crate) async fn remove(
     api.host.store.write_one(audit_step(Some(&me.person.id), "remove_rule", &body)).await?;
     if destination != Destination::Session {
         // Other sessions read the files again when they are opened next.
+        let session = api.host.store.session(&id).await?;
+        let folder = session.map(|row| row.folder).filter(|_| destination != Destination::UserSettings);
         for actor in api.actors.all() {
-            actor.post(Command::SettingsChanged { folder: None }).await;
+            actor.post(Command::SettingsChanged { folder: folder.clone() }).await;
         }
     }
     Ok(StatusCode::NO_CONTENT)

@@ -11,6 +11,7 @@ mod parallel_processes;
 mod permission_decisions;
 mod permission_requests;
 mod resume_and_list;
+mod serve;
 mod soak;
 mod stream;
 mod swarm;
@@ -127,7 +128,13 @@ const DEFAULT_SCENARIOS: [Scenario; 15] = [
 ];
 
 /// Scenarios that run only if named, because they take long or need much disk space.
-const OPT_IN_SCENARIOS: [Scenario; 4] = [
+const OPT_IN_SCENARIOS: [Scenario; 5] = [
+    Scenario {
+        name: "serve",
+        description: "whimbrel serve: page, memory, messages, 100 browsers, 1,000 sessions",
+        run: serve::run,
+        baseline: no_baseline,
+    },
     Scenario {
         name: "resume",
         description: "resume a session of 5,000 messages",

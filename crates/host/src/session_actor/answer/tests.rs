@@ -87,3 +87,37 @@ fn answers_become_part_of_the_question() {
     let wrong = answer(json!({"decision": "allow", "answers": {"Which?": 3}}));
     assert_eq!(to_outcome(&wrong, &question, false).unwrap_err().code, "bad_input");
 }
+
+#[test]
+fn content_of_a_form_fits_its_schema() {
+    let schema = json!({"type": "object", "required": ["name"], "properties": {
+        "name": {"type": "string"}, "age": {"type": "integer"}, "agrees": {"type": "boolean"},
+        "color": {"type": "string", "enum": ["red", "blue"]},
+        "size": {"type": "string", "oneOf": [{"const": "s", "title": "Small"}]},
+        "tags": {"type": "array", "items": {"type": "string", "enum": ["a", "b"]}},
+    }});
+    let form: Elicitation = serde_json::from_value(json!({
+        "mcp_server_name": "forms", "message": "Who?", "requested_schema": schema,
+    }))
+    .unwrap();
+    let rows = [
+        (json!({"name": "Ann", "age": 7, "agrees": true, "color": "red", "size": "s", "tags": ["a"]}), None),
+        (json!({}), Some("/input/name")),
+        (json!({"name": 7}), Some("/input/name")),
+        (json!({"name": "Ann", "age": 7.5}), Some("/input/age")),
+        (json!({"name": "Ann", "agrees": "yes"}), Some("/input/agrees")),
+        (json!({"name": "Ann", "color": "green"}), Some("/input/color")),
+        (json!({"name": "Ann", "size": "l"}), Some("/input/size")),
+        (json!({"name": "Ann", "tags": ["c"]}), Some("/input/tags")),
+        (json!({"name": "Ann", "other": 1}), Some("/input/other")),
+    ];
+    for (content, wrong) in rows {
+        let given = answer(json!({"decision": "allow", "input": content}));
+        let error = to_elicitation_reply(&given, &form).err();
+        assert_eq!(error.as_ref().map(|error| error.code), wrong.map(|_| "bad_input"), "{content}");
+        let path = error.map(|error| error.to_json()["detail"]["path"].clone());
+        assert_eq!(path, wrong.map(Json::from), "{content}");
+    }
+    let declined = to_elicitation_reply(&answer(json!({"decision": "deny"})), &form).unwrap();
+    assert_eq!(declined.action, ElicitationAction::Decline);
+}
