@@ -9,7 +9,7 @@ whimbrel --wire: the engine under a host of the Kimi Agent SDK.
   whimbrel --wire [--session ID] [--work-dir DIR] [--model NAME] ..
       The host starts it and talks to it over stdin and stdout. It reads the
       flags, variables and files of kimi-cli.
-  whimbrel info --json
+  whimbrel info [--json]
       Prints the version of kimi-cli whose behavior it has, and that of the
       wire.
 

@@ -125,10 +125,13 @@ fn bad_settings_refuse_the_session_and_name_the_key() {
         (json!({"network": {"deniedDomains": ["a b"]}}), "sandbox.network.deniedDomains"),
         (json!({"network": {"tlsTerminate": {}}}), "sandbox.network.tlsTerminate"),
         (json!({"filesystem": {"denyRead": "x"}}), "sandbox.filesystem.denyRead"),
-        (json!({"filesystem": {"denyRead": ["/**/key"]}}), "--settings: sandbox.filesystem.denyRead"),
-        (json!({"filesystem": {"denyWrite": ["/a/[x"]}}), "--settings: sandbox.filesystem.denyWrite"),
-        (json!({"filesystem": {"allowWrite": ["/"]}}), "--settings: sandbox.filesystem.allowWrite"),
-        (json!({"filesystem": {"allowWrite": ["/proc/../**"]}}), "--settings: sandbox.filesystem.allowWrite"),
+        (json!({"filesystem": {"denyRead": ["/**/key"]}}), "(--settings): sandbox.filesystem.denyRead"),
+        (json!({"filesystem": {"denyWrite": ["/a/[x"]}}), "(--settings): sandbox.filesystem.denyWrite"),
+        (json!({"filesystem": {"allowWrite": ["/"]}}), "(--settings): sandbox.filesystem.allowWrite"),
+        (
+            json!({"filesystem": {"allowWrite": ["/proc/../**"]}}),
+            "(--settings): sandbox.filesystem.allowWrite",
+        ),
     ];
     for (settings, named) in rows {
         let test = SandboxTest::new();
@@ -184,10 +187,10 @@ fn covered_names_can_be_written_by_tools_and_are_gone_after_the_turn() {
 /// S-26.
 #[test]
 fn excluded_commands_run_outside_if_all_their_parts_are_excluded() {
-    for (command, escapes) in [("sh p.sh", true), ("sh p.sh; true", false)] {
+    for (rest, escapes) in [("", true), ("; true", false)] {
         let test = SandboxTest::new();
-        std::fs::write(test.dirs.work_dir().join("p.sh"), test.escape()).unwrap();
-        test.run(&json!({"excludedCommands": ["sh *"]}), vec![bash(command)]);
+        let command = format!("touch {}{rest}", test.target().display());
+        test.run(&json!({"excludedCommands": ["touch *"]}), vec![bash(&command)]);
         assert_eq!(test.target().exists(), escapes, "{command}");
     }
 }

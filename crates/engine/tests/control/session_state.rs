@@ -8,7 +8,9 @@ use whimbrel_wire::control::{
 };
 use whimbrel_wire::message::User;
 use whimbrel_wire::options::{PermissionPromptTool, SettingSource};
-use whimbrel_wire::permission::{Destination, PermissionBehavior, PermissionMode, PermissionUpdate, RuleValue};
+use whimbrel_wire::permission::{
+    Destination, PermissionBehavior, PermissionMode, PermissionUpdate, RuleValue,
+};
 
 fn read_file(path: &str) -> ReadFile {
     ReadFile { path: path.into(), ..ReadFile::default() }
