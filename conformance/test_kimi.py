@@ -196,6 +196,20 @@ def test_old_clients_get_only_what_they_know(harness, kimi, provider):
     assert client.close() == 0
 
 
+def test_skills_of_the_host_replace_those_of_the_user(harness, kimi, provider):
+    for directory, name in [(harness.home / ".claude" / "skills", "mine"), (harness.root / "skills", "given")]:
+        (directory / name).mkdir(parents=True)
+        (directory / name / "SKILL.md").write_text(f"---\ndescription: what {name} does\n---\nSay {name}.")
+    provider.replies = ["One.", "Two."]
+    client = Client(harness, "--skills-dir", str(harness.root / "skills"))
+    names = {command["name"] for command in client.initialize()["result"]["slash_commands"]}
+    assert "given" in names and "mine" not in names
+    assert client.prompt("/skill:given now")["result"] == {"status": "finished"}
+    assert "Say given." in json.dumps(provider.requests[0]["messages"])
+    assert "Skill" in {tool["name"] for tool in provider.requests[0]["tools"]}
+    assert client.close() == 0
+
+
 @pytest.mark.parametrize(
     "flags", [["--no-such-flag"], ["--session", "a", "--continue"], ["--config", "{bad"], ["--agent-file", "/no/such.yaml"]]
 )

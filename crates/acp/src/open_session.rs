@@ -17,7 +17,7 @@ use crate::elicitation;
 use crate::engines::SharedEngines;
 use crate::errors::{from_open_error, invalid_params};
 use crate::mcp_servers::to_configs;
-use crate::session::SessionEvent;
+use crate::session::{OpenedSession, SessionEvent};
 
 /// What the model is told if a session ends while it asks.
 const SESSION_ENDED: &str = "The session has ended.";
@@ -28,12 +28,6 @@ pub(crate) struct SessionPlace {
     pub(crate) cwd: PathBuf,
     pub(crate) directories: Vec<PathBuf>,
     pub(crate) servers: Vec<McpServer>,
-}
-
-/// A session, and the engine that it shares with others as long as it is open.
-pub(crate) struct OpenedSession {
-    pub(crate) session: Session,
-    pub(crate) engine: Arc<Engine>,
 }
 
 /// Whether a session is new.

@@ -29,6 +29,8 @@ pub struct ConfigLocations {
     pub instruction_dirs: SharedDirs,
     /// Further directories whose commands and skills count.
     pub skill_dirs: SharedDirs,
+    /// Directories of skills that the host has named, in place of the user's and the project's; none: those are searched.
+    pub named_skill_dirs: Vec<PathBuf>,
     /// Enabled setting sources.
     pub sources: BTreeSet<SettingSource>,
     pub trust: Trust,

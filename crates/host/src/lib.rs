@@ -10,7 +10,7 @@
 //! - `api`: HTTP and WebSocket; `page`: the files of the page; `error`: errors as clients get them
 //! - `access`, `origin`: who may do what, and from where
 //! - `store`: the database; `message`: messages of people; `uploads`: their files
-//! - `hub`: news for lists; `metrics`: counters; `clock`: time and random ids; `log`: lines on stderr
+//! - `hub`: news for lists; `metrics`: counters; `histogram`; `clock`: time and random ids; `log`: lines on stderr
 
 mod access;
 mod api;
@@ -18,6 +18,7 @@ mod clock;
 mod config;
 mod error;
 mod folder_settings;
+mod histogram;
 mod host;
 mod hub;
 mod log;

@@ -6,6 +6,7 @@ use whimbrel::wire::content::Content;
 use whimbrel::wire::message::{Priority, User};
 
 use crate::error::{ApiError, ApiResult};
+use crate::store::messages::MessageRow;
 
 /// A message as a client sends it.
 #[derive(Debug, Clone, Serialize, Deserialize, schemars::JsonSchema)]
@@ -116,6 +117,16 @@ pub(crate) fn title_of(text: &str) -> String {
 }
 
 impl StoredBody {
+    /// The message of a row; `None` if what is stored is damaged.
+    pub(crate) fn of_row(row: &MessageRow) -> Option<Self> {
+        serde_json::from_str(&row.body).ok()
+    }
+
+    /// Whether a row is a message that the agent does not answer.
+    pub(crate) fn is_context_only(row: &MessageRow) -> bool {
+        Self::of_row(row).is_some_and(|body| body.context_only)
+    }
+
     /// The prompt for the engine.
     pub(crate) fn to_prompt(&self, uuid: &str) -> User {
         let content = serde_json::from_value::<Content>(self.content.clone())

@@ -152,9 +152,12 @@ fn environment(setup: &Setup, model: &ModelChoice) -> Environment {
         // Nothing is sent between turns.
         ("WHIMBREL_NOTIFICATION_TURNS", "0".to_owned()),
     ];
+    let skills = std::env::join_paths(&setup.skills_dirs).ok().and_then(|dirs| dirs.into_string().ok());
+    let skills = skills.filter(|dirs| !dirs.is_empty()).map(|dirs| ("WHIMBREL_SKILL_DIRS".to_owned(), dirs));
     let texts = variables.map(|(name, value)| (name.to_owned(), value.to_owned()));
     let configured = model.env.iter().map(|(name, value)| (name.clone(), value.clone()));
-    texts.chain(configured).chain(own.map(|(name, value)| (name.to_owned(), value))).collect()
+    let own = own.map(|(name, value)| (name.to_owned(), value));
+    texts.chain(configured).chain(skills).chain(own).collect()
 }
 
 fn engine(

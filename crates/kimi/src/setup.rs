@@ -19,6 +19,8 @@ pub(crate) struct Setup {
     pub(crate) environment: Environment,
     pub(crate) work_dir: PathBuf,
     pub(crate) add_dirs: Vec<PathBuf>,
+    /// Directories of skills, absolute; none: those of Whimbrel.
+    pub(crate) skills_dirs: Vec<PathBuf>,
     pub(crate) share_dir: ShareDir,
     /// Id of the session on this wire. It need not be a UUID.
     pub(crate) session_id: String,
@@ -50,11 +52,6 @@ impl Setup {
         let env = |name: &str| environment.get(name).map(str::to_owned);
         let share_dir = ShareDir::from_env(&env)
             .ok_or_else(|| UsageError::new("The home directory is unknown. Set HOME or KIMI_SHARE_DIR."))?;
-        if !command_line.skills_dirs.is_empty() {
-            let text = "--skills-dir is not supported: skills are read from .claude/skills of the home directory and of \
-                        the project. Move them there, and leave the flag out.";
-            return Err(UsageError::new(text));
-        }
         let config = Config::read(&command_line.config, share_dir.path())?;
         if !config.hooks.is_empty() {
             warn(
@@ -98,6 +95,7 @@ impl Setup {
             session_dir: share_dir.session(&work_dir, &session_id),
             work_dir,
             add_dirs: command_line.add_dirs,
+            skills_dirs: command_line.skills_dirs.iter().map(|dir| cwd.join(dir)).collect(),
             share_dir,
             session_id,
             model,

@@ -31,7 +31,6 @@ use whimbrel::{Controls, Engine, Frame, Frames, PermissionRequest, PermissionRes
 
 use crate::capabilities::ClientFeatures;
 use crate::config_options::{ConfigChange, ConfigState};
-use crate::open_session::OpenedSession;
 use crate::outbox::Outbox;
 use crate::prompt::{HIDDEN_COMMAND, shown_command_name};
 use crate::replay::{Liveness, replay};
@@ -42,6 +41,12 @@ use crate::translate::Translator;
 use options::ConfigAnswer;
 use prompts::{OpenPrompts, SessionEnd};
 use questions::OpenQuestions;
+
+/// A session, and the engine that it shares with others as long as it is open.
+pub(crate) struct OpenedSession {
+    pub(crate) session: whimbrel::Session,
+    pub(crate) engine: Arc<Engine>,
+}
 
 /// What can wake a session, besides the frames of its engine.
 pub(crate) enum SessionEvent {

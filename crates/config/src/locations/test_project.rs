@@ -33,6 +33,7 @@ pub fn test_project<T: AsRef<str>>(files: &[(&str, T)]) -> TestProject {
         working_dir: top.join("code/app"),
         instruction_dirs: SharedDirs::default(),
         skill_dirs: SharedDirs::default(),
+        named_skill_dirs: Vec::new(),
         project_dir: top.join("code/app"),
         sources: [SettingSource::User, SettingSource::Project].into(),
         trust: Trust::Untrusted,

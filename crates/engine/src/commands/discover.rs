@@ -42,11 +42,14 @@ struct CommandLocation {
     path: PathBuf,
     /// Directory that the host has added, if the location is in one.
     added_dir: Option<PathBuf>,
+    /// The host has named the location itself.
+    is_named_by_host: bool,
 }
 
 impl CommandLocation {
     fn author(&self) -> FileAuthor<'_> {
         match self.owner {
+            _ if self.is_named_by_host => FileAuthor::Host,
             _ if let Some(dir) = &self.added_dir => FileAuthor::Within(dir),
             CommandOwner::User => FileAuthor::Source(SettingSource::User),
             CommandOwner::Project => FileAuthor::Source(SettingSource::Project),
@@ -63,23 +66,44 @@ enum LocationContents {
 }
 
 /// Locations to search, strongest first: of two commands with the same name the first wins. Skills come before
-/// commands, the user's skills before the project's; among commands the nearest wins.
+/// commands, the user's skills before the project's; among commands the nearest wins. Skill directories that the host has
+/// named take the place of both.
 fn command_locations(locations: &ConfigLocations, plugins: &Plugins) -> Vec<CommandLocation> {
     let user = |contents, name: &str| {
         let config = locations.user_dir.as_ref().filter(|_| locations.includes(SettingSource::User));
         config.map(|config| {
             let path = config.join(name);
-            CommandLocation { owner: CommandOwner::User, contents, path, added_dir: None }
+            CommandLocation {
+                owner: CommandOwner::User,
+                contents,
+                path,
+                added_dir: None,
+                is_named_by_host: false,
+            }
         })
     };
     let project = |contents, name: &str| {
-        let location =
-            |path| CommandLocation { owner: CommandOwner::Project, contents, path, added_dir: None };
+        let location = |path| CommandLocation {
+            owner: CommandOwner::Project,
+            contents,
+            path,
+            added_dir: None,
+            is_named_by_host: false,
+        };
         locations.project_dirs(name).into_iter().map(location).collect::<Vec<_>>()
     };
-    let mut command_locations: Vec<CommandLocation> =
-        user(LocationContents::Skills, "skills").into_iter().collect();
-    command_locations.extend(project(LocationContents::Skills, ".claude/skills"));
+    let named = |path: &PathBuf| CommandLocation {
+        owner: CommandOwner::User,
+        contents: LocationContents::Skills,
+        path: path.clone(),
+        added_dir: None,
+        is_named_by_host: true,
+    };
+    let mut command_locations: Vec<CommandLocation> = locations.named_skill_dirs.iter().map(named).collect();
+    if command_locations.is_empty() {
+        command_locations.extend(user(LocationContents::Skills, "skills"));
+        command_locations.extend(project(LocationContents::Skills, ".claude/skills"));
+    }
     command_locations.extend(project(LocationContents::Commands, ".claude/commands"));
     command_locations.extend(user(LocationContents::Commands, "commands"));
     command_locations.extend(added_locations(locations));
@@ -90,6 +114,7 @@ fn command_locations(locations: &ConfigLocations, plugins: &Plugins) -> Vec<Comm
                 contents,
                 path: path.clone(),
                 added_dir: None,
+                is_named_by_host: false,
             }
         };
         command_locations.extend(plugin.commands.iter().map(location(LocationContents::Commands)));
@@ -112,6 +137,7 @@ fn added_locations(locations: &ConfigLocations) -> Vec<CommandLocation> {
             contents,
             path: dir.join(name),
             added_dir: Some(dir.clone()),
+            is_named_by_host: false,
         })
     };
     dirs.flat_map(in_dir).collect()

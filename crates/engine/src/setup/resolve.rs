@@ -75,6 +75,7 @@ impl Setup {
         let root = session.workspace.root();
         let config_locations = Arc::new(ConfigLocations {
             instruction_dirs: instruction_dirs(&options, &env, &session.workspace),
+            named_skill_dirs: settings::named_skill_dirs(&env),
             ..settings::config_locations(&options, &settings, config_dir(&env), root)
         });
         let Discovered { hooks, servers, commands, extensions, agent_definitions } =

@@ -102,7 +102,16 @@ pub(super) fn config_locations(
         project_dir: project,
         instruction_dirs: SharedDirs::default(),
         skill_dirs: SharedDirs::default(),
+        named_skill_dirs: Vec::new(),
     }
+}
+
+/// Directories in which skills are searched, instead of those of the user and the project; separated by colons.
+const SKILL_DIRS_VARIABLE: &str = "WHIMBREL_SKILL_DIRS";
+
+pub(super) fn named_skill_dirs(env: &Env) -> Vec<PathBuf> {
+    let named = env.get(SKILL_DIRS_VARIABLE).map(String::as_str).unwrap_or_default();
+    std::env::split_paths(named).filter(|dir| dir.is_absolute()).collect()
 }
 
 #[cfg(test)]

@@ -12,6 +12,7 @@ use whimbrel::{Error, Frame};
 use super::actor::{Actor, RunningTurn};
 use super::classify::{FrameClass, classify, uuid_of};
 use crate::clock;
+use crate::message::StoredBody;
 use crate::metrics::TurnOutcome;
 use crate::store::events::parse_uuid;
 use crate::store::sessions::SessionState;
@@ -162,7 +163,7 @@ impl Actor {
         if !self.sent_ahead.remove(uuid) {
             return;
         }
-        let is_context = self.queue.iter().any(|message| message.id == uuid && message.is_context_only());
+        let is_context = self.queue.iter().any(|row| row.id == uuid && StoredBody::is_context_only(row));
         self.queue.retain(|message| message.id != uuid);
         if is_context {
             let turn = self.turn.as_ref().map(|turn| turn.id.clone());

@@ -121,7 +121,7 @@ impl Actor {
             self.fail_message(row, &error).await;
             return false;
         }
-        let Some(body) = row.body() else { return false };
+        let Some(body) = StoredBody::of_row(row) else { return false };
         if body.context_only {
             return self.add_context(row, &body).await;
         }
@@ -169,7 +169,7 @@ impl Actor {
             return Err(given());
         }
         if self.sent_ahead.contains(uuid) {
-            let is_urgent = row.body().is_none_or(|body| body.priority == MessagePriority::Now);
+            let is_urgent = StoredBody::of_row(&row).is_none_or(|body| body.priority == MessagePriority::Now);
             if is_urgent {
                 return Err(given());
             }

@@ -1,7 +1,6 @@
 //! Messages of people: queued, given to the engine, taken back.
 
 use super::{Row, Step, Store, StoreError};
-use crate::message::StoredBody;
 
 /// A message as stored.
 #[derive(Debug, Clone)]
@@ -13,7 +12,7 @@ pub(crate) struct MessageRow {
     /// Tells a repeated request from another one with the same key.
     pub(crate) digest: String,
     pub(crate) person: String,
-    /// [`StoredBody`](crate::message::StoredBody) as JSON.
+    /// The message as JSON, as `message` reads it.
     pub(crate) body: String,
     pub(crate) state: String,
     /// Number of its `queued` event.
@@ -36,15 +35,6 @@ impl MessageRow {
             seq: row.int(7)?,
             made_at: row.int(8)?,
         })
-    }
-
-    /// The message; `None` if what is stored is damaged.
-    pub(crate) fn body(&self) -> Option<StoredBody> {
-        serde_json::from_str(&self.body).ok()
-    }
-
-    pub(crate) fn is_context_only(&self) -> bool {
-        self.body().is_some_and(|body| body.context_only)
     }
 
     pub(crate) fn insert(&self) -> Step {

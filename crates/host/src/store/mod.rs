@@ -83,7 +83,7 @@ impl Store {
     }
 
     /// How long the last commits took, as buckets of a histogram.
-    pub(crate) fn commit_times(&self) -> &crate::metrics::Histogram {
+    pub(crate) fn commit_times(&self) -> &crate::histogram::Histogram {
         self.driver.commit_times()
     }
 }

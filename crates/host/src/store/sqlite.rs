@@ -12,7 +12,7 @@ use tokio::sync::{mpsc, oneshot};
 use super::batch::{Batch, Need, Row, Step, Value};
 use super::{StoreError, migrations};
 use crate::clock;
-use crate::metrics::Histogram;
+use crate::histogram::Histogram;
 
 /// Batches that one transaction takes at most.
 const MAX_GROUP: usize = 64;

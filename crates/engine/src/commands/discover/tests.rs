@@ -147,3 +147,17 @@ fn plugin_commands_are_prefixed() {
     let filled = found[3].expand_paths(&found[3].parse().unwrap().body);
     assert_eq!(filled, format!("{} {}", root.display(), root.join("skills/psk").display()));
 }
+
+#[test]
+fn skill_directories_of_the_host_replace_the_others() {
+    let skill = "---\ndescription: d\n---\nbody";
+    let mut project = test_project(&[
+        ("home/.claude/skills/mine/SKILL.md", skill),
+        ("code/app/.claude/skills/ours/SKILL.md", skill),
+        ("code/app/.claude/commands/run.md", "x"),
+        ("elsewhere/given/SKILL.md", skill),
+    ]);
+    project.locations.named_skill_dirs = vec![project.root.join("elsewhere")];
+    let expected = ["given elsewhere/given/SKILL.md", "run code/app/.claude/commands/run.md"];
+    assert_eq!(found_names(&project), (expected.map(String::from).to_vec(), vec![]));
+}

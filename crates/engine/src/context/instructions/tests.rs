@@ -55,6 +55,7 @@ impl InstructionsFixture {
             trust: self.trust,
             instruction_dirs: self.instruction_dirs.iter().map(|dir| self.path(dir)).collect(),
             skill_dirs: SharedDirs::default(),
+            named_skill_dirs: Vec::new(),
         };
         let instructions = Instructions::new(Arc::new(locations), Some(&self.path("home")));
         // The administrator's files of this machine are excluded.
