@@ -75,6 +75,13 @@ class Client:
                     self.requests.append(payload)
                     self.answer(payload, response=approve)
 
+    def until_request(self):
+        """Reads up to the next request of the engine."""
+        while (message := self.read()).get("method") != "request":
+            assert message.get("method") == "event", message
+            self.events.append((message["params"]["type"], message["params"]["payload"]))
+        return message["params"]["payload"]
+
     def call(self, method, params=None, **more):
         self.send(method, params)
         return self.until_reply(**more)
@@ -126,6 +133,67 @@ def test_rejection_ends_the_turn(harness, kimi, provider):
     assert client.prompt("go", approve="reject")["result"] == {"status": "finished"}
     assert not (harness.workspace / "no").exists() and len(provider.requests) == 1
     assert client.prompt("and now?")["result"] == {"status": "finished"}
+    assert client.close() == 0
+
+
+def test_steer_does_not_outlive_a_rejection(harness, kimi, provider):
+    provider.replies = [tool_call("Shell", command="touch no"), "Next."]
+    client = Client(harness)
+    client.initialize()
+    client.send("prompt", {"user_input": "go"}, id="prompt")
+    request = client.until_request()
+    client.send("steer", {"user_input": "left over"}, id="steer")
+    assert client.until_reply()["result"] == {"status": "steered"}
+    client.answer(request, response="reject")
+    assert client.until_reply() == {"jsonrpc": "2.0", "id": "prompt", "result": {"status": "finished"}}
+    assert client.prompt("the next one")["result"] == {"status": "finished"}
+    assert len(provider.requests) == 2 and "left over" not in json.dumps(provider.requests)
+    assert client.payloads("TurnBegin") == [{"user_input": "go"}, {"user_input": "the next one"}]
+    assert client.close() == 0
+
+
+def test_yolo_ends_with_its_process(harness, kimi, provider):
+    provider.replies = [tool_call("Shell", command="true"), "One.", tool_call("Shell", command="true"), "Two."]
+    asked = []
+    for flags in (["--yolo"], []):
+        client = Client(harness, "--session", SESSION, *flags)
+        client.initialize()
+        client.prompt("go")
+        asked.append(len(client.requests))
+        assert client.close() == 0
+    assert asked == [0, 1]
+
+
+def test_plan_mode_holds_whatever_is_approved(harness, kimi, provider):
+    provider.replies = [tool_call("WriteFile", path="a.txt", content="x"), tool_call("look"), "Planned."]
+    client = Client(harness, "--yolo")
+    tool = {"name": "look", "description": "looks", "parameters": {"type": "object", "properties": {}}}
+    capabilities = {"supports_question": True, "supports_plan_mode": True}
+    client.call("initialize", {"protocol_version": "1.7", "capabilities": capabilities, "external_tools": [tool]})
+    assert client.call("set_plan_mode", {"enabled": True})["result"] == {"status": "ok", "plan_mode": True}
+    client.send("prompt", {"user_input": "go"}, id="prompt")
+    request = client.until_request()
+    assert request["name"] == "look", "a tool of the host needs no approval"
+    value = {"is_error": False, "output": "seen", "message": "", "display": []}
+    client.answer(request, tool_call_id=request["id"], return_value=value)
+    assert client.until_reply()["result"] == {"status": "finished"}
+    [written, looked] = [result["return_value"] for result in client.payloads("ToolResult")]
+    assert written["is_error"] and "Plan mode" in written["message"] and not (harness.workspace / "a.txt").exists()
+    assert looked["output"] == "seen"
+    assert client.close() == 0
+
+
+def test_cleared_conversation_stays_cleared(harness, kimi, provider):
+    provider.replies = ["One.", "Two."]
+    client = Client(harness, "--session", SESSION)
+    client.initialize()
+    client.prompt("the old question")
+    assert client.prompt("/clear")["result"] == {"status": "finished"}
+    assert client.close() == 0
+    client = Client(harness, "--session", SESSION)
+    client.initialize()
+    client.prompt("the new question")
+    assert "the old question" not in json.dumps(provider.requests[1]["messages"])
     assert client.close() == 0
 
 

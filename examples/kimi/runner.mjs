@@ -25,8 +25,8 @@ const sendMessage = createExternalTool({
   },
 })
 
-// Commands that only look are allowed; everything else is rejected with a reason, and the agent goes on.
-const isHarmless = command => /^(ls|cat|git (status|log|diff))\b/.test(command) && !/[;&|><`$]/.test(command)
+// Commands that only look are allowed; everything else is rejected, which ends the turn.
+const isHarmless = command => /^(ls|cat|git (status|log))\b/.test(command) && !/[;&|><`$\n]/.test(command)
 
 const session = createSession({
   workDir: process.cwd(),
@@ -67,9 +67,14 @@ async function runTurn(turn) {
 let running = null
 for await (const message of createInterface({ input: process.stdin })) {
   if (running) {
-    await running.steer(message)
-    say(`steered: ${message}`)
-    continue
+    const isSteered = await running.steer(message).then(
+      () => true,
+      () => false, // The turn has just ended: the message begins the next one.
+    )
+    if (isSteered) {
+      say(`steered: ${message}`)
+      continue
+    }
   }
   running = session.prompt(message)
   runTurn(running)

@@ -1,7 +1,7 @@
 //! The conversation as hosts read and cut it (`context.jsonl`): one message a line. A session whose transcript is not
 //! there, such as a fork that a host made by copying files, begins with what this file holds.
 
-use std::fs::{self, File, OpenOptions};
+use std::fs::{self, File};
 use std::io::{self, BufRead, BufReader, Write};
 use std::path::{Path, PathBuf};
 
@@ -14,6 +14,7 @@ use whimbrel::wire::content::{Block, Content, ResultContent};
 
 use crate::tools;
 use crate::user_input;
+use crate::wire_log::open_to_append;
 
 /// Writes the conversation. The file is created with the first message.
 pub(crate) struct ContextLog {
@@ -35,7 +36,7 @@ impl ContextLog {
     /// Opens the file for what is recorded from now on.
     pub(crate) fn open(&mut self, path: &Path) -> io::Result<()> {
         if self.file.is_none() {
-            self.file = Some(OpenOptions::new().create(true).append(true).open(path)?);
+            self.file = Some(open_to_append(path)?);
         }
         Ok(())
     }

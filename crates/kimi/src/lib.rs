@@ -42,7 +42,9 @@ mod wire_log;
 
 use std::io;
 use std::path::Path;
+use std::time::Duration;
 
+use tokio::time::timeout;
 use tokio_util::sync::CancellationToken;
 use whimbrel::Environment;
 
@@ -51,6 +53,9 @@ use server::Server;
 use setup::Setup;
 
 pub use info::info_line;
+
+/// How long the last lines may take to be written.
+const WRITE_TIMEOUT: Duration = Duration::from_secs(2);
 
 /// Why a process does not start.
 #[derive(Debug, thiserror::Error)]
@@ -84,8 +89,8 @@ impl KimiServer {
         let lines = stdio::read_lines(io::stdin())?;
         let writer = stdio::write_lines(io::stdout())?;
         Server::new(self.0, lines, writer.lines, stop.clone()).run().await;
-        // What was answered is written before the process ends, unless it is to stop.
-        let _ = stop.run_until_cancelled(writer.done).await;
+        // What was answered is written before the process ends, unless it is to stop or the client does not read.
+        let _ = stop.run_until_cancelled(timeout(WRITE_TIMEOUT, writer.done)).await;
         Ok(())
     }
 }

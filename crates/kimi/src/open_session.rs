@@ -9,7 +9,7 @@ use jiff::Zoned;
 use serde_json::{Value, json};
 use whimbrel::model::{ApiDialect, Model, Provider};
 use whimbrel::wire::options::Thinking;
-use whimbrel::wire::tool_names::{ASK_USER_QUESTION, ENTER_PLAN_MODE, EXIT_PLAN_MODE};
+use whimbrel::wire::tool_names::{ASK_USER_QUESTION, ENTER_PLAN_MODE, EXIT_PLAN_MODE, SKILL};
 use whimbrel::{Agent, Engine, Environment, PermissionMode, Session, Sessions, Subagent};
 
 use crate::agent_file::AgentFile;
@@ -32,7 +32,7 @@ const MESSAGES_OUTPUT_TOKENS: u64 = 50_000;
 const MESSAGES_THINKING_TOKENS: u64 = 32_000;
 
 /// Tools of the engine that this wire has.
-const ENGINE_TOOLS: [&str; 14] = [
+const ENGINE_TOOLS: [&str; 15] = [
     "Agent",
     ASK_USER_QUESTION,
     "TodoWrite",
@@ -47,12 +47,13 @@ const ENGINE_TOOLS: [&str; 14] = [
     "WebFetch",
     ENTER_PLAN_MODE,
     EXIT_PLAN_MODE,
+    SKILL,
 ];
 /// Offered where the provider searches itself.
 const SEARCH_TOOL: &str = "WebSearch";
 
-/// Calls that require permission although the engine's rules would allow them: commands that only read.
-const ASK_RULES: [&str; 4] = ["Bash", "Edit", "Write", "TaskStop"];
+/// Calls that require permission although the engine's rules would allow them, such as commands that only read.
+const ASK_RULES: [&str; 2] = ["Bash", "TaskStop"];
 
 /// What a client can do, as it says in `initialize`.
 #[derive(Debug, Clone, Copy, Default, PartialEq, Eq)]
@@ -107,11 +108,17 @@ async fn select_session(
     {
         return Ok(agent.resume(id.clone()));
     }
+    // A session that was cleared has an id and no transcript yet.
+    let cleared = state.engine_session.clone();
     let is_uuid = uuid::Uuid::try_parse(&setup.session_id).is_ok() && setup.session_id.len() == 36;
-    let same_id = if is_uuid { is_known(&setup.session_id).await? } else { None };
+    let same_id = match (&cleared, is_uuid) {
+        (None, true) => is_known(&setup.session_id).await?,
+        _ => None,
+    };
     let conversation = setup.session_dir.context();
-    let id = match (&same_id, is_uuid) {
-        (None, true) => setup.session_id.clone(),
+    let id = match (cleared, &same_id, is_uuid) {
+        (Some(id), _, _) => id,
+        (None, None, true) => setup.session_id.clone(),
         _ => new_uuid(),
     };
     let resumed = if conversation.exists() {
@@ -263,7 +270,7 @@ fn offered_tools(
     };
     let can_use = |name: &&str| match *name {
         ASK_USER_QUESTION => features.questions,
-        ENTER_PLAN_MODE | EXIT_PLAN_MODE => features.plan_mode,
+        ENTER_PLAN_MODE | EXIT_PLAN_MODE => features.plan_mode && features.questions,
         SEARCH_TOOL => model.dialect == ApiDialect::Messages,
         _ => true,
     };
@@ -279,10 +286,17 @@ fn apply_agent_file(mut agent: Agent, file: &AgentFile, setup: &Setup) -> Result
         agent = agent.append_system_prompt(role);
     }
     for (name, subagent) in file.subagents.iter().flatten() {
-        let prompt = render(&subagent.agent)?.unwrap_or_default();
+        let role = || subagent.agent.system_prompt_args.get("ROLE_ADDITIONAL").cloned();
+        let prompt = render(&subagent.agent)?.or_else(role).unwrap_or_default();
+        let names = |list: &[String]| -> Vec<String> {
+            list.iter().map(|kimi| tools::engine_name(kimi).to_owned()).collect()
+        };
         let mut definition = Subagent::new(&subagent.description, prompt);
         if let Some(list) = &subagent.agent.tools {
-            definition = definition.tools(list.iter().map(|kimi| tools::engine_name(kimi)));
+            definition = definition.tools(names(list));
+        }
+        if !subagent.agent.exclude_tools.is_empty() {
+            definition = definition.disallowed_tools(names(&subagent.agent.exclude_tools));
         }
         agent = agent.subagent(name, definition);
     }

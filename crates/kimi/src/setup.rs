@@ -13,6 +13,7 @@ use crate::ids::new_uuid;
 use crate::mcp_config;
 use crate::model_choice::{self, ModelChoice, NoModel};
 use crate::share_dir::{SessionDir, ShareDir};
+use crate::tool_names::HOST_SERVER;
 
 /// The resolved set-up of a process.
 pub(crate) struct Setup {
@@ -63,6 +64,10 @@ impl Setup {
             Some(dir) => cwd.join(dir),
             None => cwd.to_owned(),
         };
+        if work_dir.to_str().is_none() {
+            let text = format!("The directory {} is not UTF-8. Rename it.", work_dir.display());
+            return Err(UsageError::new(text));
+        }
         let session_id = match command_line.session {
             SessionChoice::New => new_uuid(),
             SessionChoice::Id(id) => id,
@@ -83,6 +88,11 @@ impl Setup {
             share_dir.path(),
             timeout,
         )?;
+        if mcp_servers.contains_key(HOST_SERVER) {
+            let text =
+                format!("The MCP server {HOST_SERVER} has the name of the host's own tools. Rename it.");
+            return Err(UsageError::new(text));
+        }
         let limits = &config.loop_control;
         let max_steps = command_line.max_steps_per_turn.or(limits.max_steps_per_turn);
         let attempts = command_line.max_retries_per_step.or(limits.max_retries_per_step);

@@ -36,7 +36,6 @@ pub(crate) struct StoredState {
     /// Actions that the user has approved for the session.
     pub(crate) approved_actions: BTreeSet<String>,
     pub(crate) plan_mode: bool,
-    pub(crate) yolo: bool,
 }
 
 impl ShareDir {

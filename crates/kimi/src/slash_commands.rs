@@ -27,8 +27,9 @@ const OWN: [(&str, &str); 2] =
 pub(crate) fn classify(text: &str, engine: &[EngineCommand]) -> PromptKind {
     let Some(command) = text.strip_prefix('/') else { return PromptKind::Text(text.to_owned()) };
     let (name, rest) = command.split_once(char::is_whitespace).unwrap_or((command, ""));
-    // A path is not a command.
-    if name.is_empty() || name.contains('/') {
+    // A path or a comment is not a command.
+    let is_name = |c: char| c.is_alphanumeric() || matches!(c, '_' | '-' | ':' | '.');
+    if name.is_empty() || !name.chars().all(is_name) {
         return PromptKind::Text(text.to_owned());
     }
     match (name, rest.trim()) {
@@ -70,6 +71,7 @@ mod tests {
             ("/plan off", PromptKind::SetPlanMode(Some(false))),
             ("/nosuch x", PromptKind::Unknown("nosuch".into())),
             ("/usr/bin is full", PromptKind::Text("/usr/bin is full".into())),
+            ("/* a comment */", PromptKind::Text("/* a comment */".into())),
             ("/ alone", PromptKind::Text("/ alone".into())),
         ];
         for (text, expected) in rows {

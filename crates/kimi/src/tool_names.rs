@@ -5,7 +5,7 @@ use std::collections::HashMap;
 use crate::tools;
 
 /// Name of the server that the host's own tools have in the engine.
-pub(crate) const HOST_SERVER: &str = "host";
+pub(crate) const HOST_SERVER: &str = "tools-of-the-host";
 
 /// The short names of the tools that the model is offered.
 #[derive(Debug, Default, PartialEq, Eq)]
@@ -45,13 +45,13 @@ mod tests {
     fn taken_names_stay_as_they_are() {
         let names = ToolNames::new([
             "Bash",
-            "mcp__host__lookup",
+            "mcp__tools-of-the-host__lookup",
             "mcp__demo__lookup",
             "mcp__demo__Shell",
             "mcp__demo__greet",
         ]);
         let rows = [
-            ("mcp__host__lookup", "lookup"),
+            ("mcp__tools-of-the-host__lookup", "lookup"),
             ("mcp__demo__lookup", "mcp__demo__lookup"),
             ("mcp__demo__Shell", "mcp__demo__Shell"),
             ("mcp__demo__greet", "greet"),

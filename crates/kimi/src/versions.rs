@@ -32,7 +32,7 @@ impl WireVersion {
 
     /// Whether a client of this version knows an event.
     pub(crate) fn knows(self, event: &str) -> bool {
-        self >= first_version(event)
+        first_version(event).is_some_and(|first| self >= first)
     }
 }
 
@@ -42,17 +42,20 @@ impl fmt::Display for WireVersion {
     }
 }
 
-/// The version from which on an event is sent. The Node SDK asks for 1.7 and does not know `PlanDisplay` and
-/// `Notification`, which came before.
-fn first_version(event: &str) -> WireVersion {
-    match event {
+/// The version from which on an event is sent; `None` for events that are never sent, such as those of a record that
+/// another program wrote. The Node SDK asks for 1.7 and does not know `PlanDisplay` and `Notification`, which came before.
+fn first_version(event: &str) -> Option<WireVersion> {
+    Some(match event {
+        "TurnBegin" | "StepBegin" | "StepInterrupted" | "ContentPart" | "ToolCall" | "ToolCallPart"
+        | "ToolResult" | "StatusUpdate" | "CompactionBegin" | "CompactionEnd" | "ApprovalResponse"
+        | "SubagentEvent" => WireVersion(1, 1),
         "TurnEnd" => WireVersion(1, 2),
         "SteerInput" => WireVersion(1, 5),
         "HookTriggered" | "HookResolved" => WireVersion(1, 7),
         "PlanDisplay" | "Notification" => WireVersion(1, 8),
         "StepRetry" => WireVersion(1, 10),
-        _ => WireVersion(1, 1),
-    }
+        _ => return None,
+    })
 }
 
 #[cfg(test)]
@@ -70,6 +73,7 @@ mod tests {
             ("1.1", "TurnEnd", false),
             ("1.1", "ToolCall", true),
             ("99.0", "StepRetry", true),
+            ("99.0", "BtwBegin", false),
         ];
         for (version, event, expected) in rows {
             assert_eq!(WireVersion::parse(version).knows(event), expected, "{version} {event}");

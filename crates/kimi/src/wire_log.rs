@@ -2,7 +2,7 @@
 //! joined, and so are a call and its arguments.
 
 use std::fs::{File, OpenOptions};
-use std::io::{self, BufRead, BufReader, Write};
+use std::io::{self, BufRead, BufReader, Read, Seek, SeekFrom, Write};
 use std::path::Path;
 
 use jiff::Timestamp;
@@ -56,7 +56,7 @@ impl WireLog {
         if self.file.is_some() {
             return Ok(());
         }
-        let mut file = OpenOptions::new().create(true).append(true).open(path)?;
+        let mut file = open_to_append(path)?;
         if file.metadata()?.len() == 0 {
             let head = json!({"type": "metadata", "protocol_version": NEWEST.to_string()});
             file.write_all(format!("{head}\n").as_bytes())?;
@@ -78,6 +78,20 @@ impl WireLog {
         // The conversation itself is the engine's transcript; a full disk only shortens this record.
         let _ = file.write_all(format!("{line}\n").as_bytes());
     }
+}
+
+/// Opens a file of lines. A last line that a killed process left without its end is ended, so that the next one can be read.
+pub(crate) fn open_to_append(path: &Path) -> io::Result<File> {
+    let mut file = OpenOptions::new().create(true).read(true).append(true).open(path)?;
+    if file.metadata()?.len() > 0 {
+        let mut last = [0];
+        file.seek(SeekFrom::End(-1))?;
+        file.read_exact(&mut last)?;
+        if last != *b"\n" {
+            file.write_all(b"\n")?;
+        }
+    }
+    Ok(file)
 }
 
 /// Reads a record. Lines that cannot be read are left out; without a file it is empty.
@@ -165,5 +179,11 @@ mod tests {
         ];
         assert_eq!(found, expected.map(|(kind, payload)| (kind.to_owned(), payload)));
         assert_eq!(read(&dir.path().join("none")), Vec::new());
+        std::fs::write(&path, format!("{text}{{\"timestamp\": 1")).unwrap();
+        let mut log = WireLog::new();
+        log.open(&path).unwrap();
+        log.record(&event("TurnBegin", json!({"user_input": "again"})));
+        log.flush();
+        assert_eq!(read(&path).len(), 6, "a line that was cut does not swallow the next one");
     }
 }

@@ -10,6 +10,8 @@ use serde_json::Value;
 use whimbrel_wire::options::Options;
 #[cfg(feature = "in-process")]
 use whimbrel_wire::options::ToolSet;
+#[cfg(feature = "in-process")]
+use whimbrel_wire::tool_names::SKILL;
 
 use crate::error::Error;
 use crate::error::OpenError;
@@ -68,7 +70,10 @@ pub(crate) fn check_tool_names(
     engine: &whimbrel_engine::Engine,
 ) -> Result<(), InvalidOption> {
     let known = || engine.tools().iter().chain(engine.team_tools()).map(|entry| entry.tool());
-    let is_known = |name: &str| known().any(|tool| tool.name() == name || tool.aliases().contains(&name));
+    // This one exists only where there are skills.
+    let is_known = |name: &str| {
+        name == SKILL || known().any(|tool| tool.name() == name || tool.aliases().contains(&name))
+    };
     let unknown = |option: &'static str, owner: String, name: &str| {
         let mut all: Vec<String> = known().map(|tool| tool.name().to_owned()).collect();
         all.sort_unstable();

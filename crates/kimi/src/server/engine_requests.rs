@@ -14,12 +14,16 @@ use crate::client_requests::ClientRequest;
 use crate::command_line::Approval;
 use crate::ids::new_uuid;
 use crate::json_rpc::Outgoing;
+use crate::tool_names::HOST_SERVER;
 use crate::tools::{self, OutputPart, ToolReturnValue};
 use crate::translate::Event;
 
 /// What the model is told if the user rejects a call.
 const REJECTED: &str = "The user rejected this call. Do something else, or ask the user what to do.";
 const PLAN_REJECTED: &str = "The user rejected the plan. Stay in plan mode and refine it.";
+
+/// What the model is told if it changes a file before its plan is approved.
+const PLAN_MODE_IS_ON: &str = "Plan mode is on: files can be changed once the user has approved the plan.";
 
 /// Answers to a plan.
 const APPROVE: &str = "Approve";
@@ -51,11 +55,15 @@ impl Server {
     /// Commands, changes of files and tools of servers need an approval, nothing else does.
     async fn ask_approval(&mut self, request: &PermissionRequest, answer: PermissionSender) {
         let input = Value::Object(request.input.clone());
-        let approval = tools::approval(&request.tool_name, &input, &self.setup.work_dir, read_text);
-        let needs_approval =
-            matches!(request.tool_name.as_str(), "Bash" | "Edit" | "Write" | "NotebookEdit" | "TaskStop")
-                || tools::split_mcp_name(&request.tool_name).is_some();
-        if !needs_approval || self.state.yolo || self.state.approved_actions.contains(&approval.action) {
+        let work_dir = self.setup.work_dir.clone();
+        let approval =
+            tools::approval(&request.tool_name, &input, &work_dir, |path| read_text(&work_dir.join(path)));
+        let changes_files = matches!(request.tool_name.as_str(), "Edit" | "Write" | "NotebookEdit");
+        if changes_files && self.state.plan_mode {
+            return drop(answer.send(PermissionResult::deny(PLAN_MODE_IS_ON)));
+        }
+        if !needs_approval(request) || self.is_yolo || self.state.approved_actions.contains(&approval.action)
+        {
             return drop(answer.send(PermissionResult::allow()));
         }
         let id = new_uuid();
@@ -94,7 +102,7 @@ impl Server {
 
     async fn ask_about_plan(&mut self, request: &PermissionRequest, answer: PermissionSender) {
         let plan = request.input.get("plan").and_then(Value::as_str).unwrap_or_default();
-        if !self.client.features.questions || self.state.yolo {
+        if self.is_yolo {
             return drop(answer.send(PermissionResult::allow()));
         }
         self.emit(Event::new("PlanDisplay", json!({"content": plan, "file_path": ""}))).await;
@@ -140,7 +148,7 @@ impl Server {
                 drop(answer.send(answered(input, answers)));
             }
             Some(ClientRequest::Plan { is_subagent, answer }) => {
-                self.settle_plan(is_subagent, answer, result);
+                self.settle_plan(is_subagent, answer, result).await;
             }
             Some(ClientRequest::Tool { call, answer }) => {
                 let value = host_value(result);
@@ -188,25 +196,34 @@ impl Server {
                 };
                 // In a subagent a rejection never ends the turn.
                 let ends_turn = feedback.is_none() && !is_subagent;
-                if let Some(turn) = self.turn.as_mut().filter(|_| ends_turn) {
-                    turn.is_rejected = true;
+                if ends_turn {
+                    self.reject_turn().await;
                 }
                 drop(answer.send(if ends_turn { denied.and_interrupt() } else { denied }));
             }
         }
     }
 
-    fn settle_plan(&mut self, is_subagent: bool, answer: PermissionSender, result: Result<Value, String>) {
+    async fn settle_plan(
+        &mut self,
+        is_subagent: bool,
+        answer: PermissionSender,
+        result: Result<Value, String>,
+    ) {
         let answers = result.unwrap_or_default();
         let chosen = answers["answers"].as_object().and_then(|answers| answers.values().next()?.as_str());
         let result = match chosen {
             Some(APPROVE) => PermissionResult::allow(),
             Some(REJECT_AND_EXIT) => {
-                if let Some(turn) = self.turn.as_mut().filter(|_| !is_subagent) {
-                    turn.is_rejected = true;
+                // Without the change the engine stays in plan mode, and says so to the model.
+                let _ = self.change_plan_mode(false).await;
+                let denied = PermissionResult::deny("The user rejected the plan and left plan mode.");
+                if is_subagent {
+                    denied
+                } else {
+                    self.reject_turn().await;
+                    denied.and_interrupt()
                 }
-                self.leave_plan_mode();
-                PermissionResult::deny("The user rejected the plan and left plan mode.").and_interrupt()
             }
             Some(REJECT) | None => PermissionResult::deny(PLAN_REJECTED),
             Some(text) => PermissionResult::deny(format!("{PLAN_REJECTED} The user says: {text}")),
@@ -214,14 +231,12 @@ impl Server {
         drop(answer.send(result));
     }
 
-    fn leave_plan_mode(&mut self) {
-        let Some(engine) = &self.engine else { return };
-        let controls = engine.controls.clone();
-        self.background.push(Box::pin(async move {
-            // The mode that the engine reports afterwards counts.
-            let _ = controls.set_permission_mode(whimbrel::PermissionMode::Default).await;
-            super::Background::Done
-        }));
+    /// The rejection ends the turn. Input that waits must not start another one.
+    async fn reject_turn(&mut self) {
+        self.take_back_steers().await;
+        if let Some(turn) = &mut self.turn {
+            turn.is_rejected = true;
+        }
     }
 
     async fn emit_approval_response(&mut self, id: &str, response: &str, feedback: Option<&str>) {
@@ -236,6 +251,19 @@ impl Server {
             if matches!(request, ClientRequest::Approval { .. }) {
                 self.emit_approval_response(&id, "reject", None).await;
             }
+        }
+    }
+}
+
+/// Whether the client is asked: about commands, changes of files and tools of servers, and about everything for which a
+/// rule of the user, a hook or a safety check wants it.
+fn needs_approval(request: &PermissionRequest) -> bool {
+    match tools::split_mcp_name(&request.tool_name) {
+        Some((server, _)) => server != HOST_SERVER,
+        None => {
+            matches!(request.tool_name.as_str(), "Bash" | "Edit" | "Write" | "NotebookEdit" | "TaskStop")
+                || request.matched_ask_rule.is_some()
+                || matches!(request.decision_reason_type.as_deref(), Some("rule" | "hook" | "safetyCheck"))
         }
     }
 }
@@ -310,8 +338,8 @@ fn part_to_block(part: &OutputPart) -> Block {
 }
 
 /// The text of a file that a call would replace, if it is small enough to show.
-fn read_text(path: &str) -> Option<String> {
-    let metadata = std::fs::metadata(Path::new(path)).ok()?;
+fn read_text(path: &Path) -> Option<String> {
+    let metadata = std::fs::metadata(path).ok()?;
     if !metadata.is_file() || metadata.len() > MAX_SHOWN_FILE_BYTES {
         return None;
     }

@@ -117,7 +117,8 @@ impl Server {
             "duration_ms": elapsed,
         });
         self.emit(Event::new("HookResolved", resolved)).await;
-        let Some(answer) = batch.answer else { return };
+        // A turn that was cancelled waits no longer; its hooks do not concern the next one.
+        let Some(answer) = batch.answer.filter(|answer| !answer.is_closed()) else { return };
         match batch.call.event {
             "UserPromptSubmit" => {
                 if let Some(turn) = &mut self.turn {

@@ -110,8 +110,8 @@ impl Server {
             PromptKind::Text(text) if matches!(content, Content::Text(_)) => Content::Text(text),
             PromptKind::Text(_) => content,
             PromptKind::ToggleYolo => {
-                self.state.yolo = !self.state.yolo;
-                let text = match self.state.yolo {
+                self.is_yolo = !self.is_yolo;
+                let text = match self.is_yolo {
                     true => "Tool calls are approved without asking.",
                     false => "Tool calls need your approval again.",
                 };
@@ -151,15 +151,15 @@ impl Server {
         };
         turn.is_cancelled = true;
         let controls = engine.controls.clone();
-        let steers: Vec<String> = turn.steers.iter().map(|steer| steer.uuid.clone()).collect();
+        let steers: Vec<String> = turn.steers.drain(..).map(|steer| steer.uuid).collect();
         self.background.push(Box::pin(async move {
             for steer in steers {
-                // One that the model has got cannot be taken back.
+                // One that the model has got ends with its turn.
                 let _ = controls.cancel_message(steer).await;
             }
             // Without a running turn there is nothing to interrupt.
             let _ = controls.interrupt().await;
-            Background::Done
+            Background::Cancelled
         }));
         self.reply(id, Ok(json!({}))).await;
     }
@@ -184,7 +184,7 @@ impl Server {
         Ok(json!({"status": "ok", "plan_mode": enabled}))
     }
 
-    async fn change_plan_mode(&mut self, enabled: bool) -> Result<(), RpcError> {
+    pub(super) async fn change_plan_mode(&mut self, enabled: bool) -> Result<(), RpcError> {
         if let Some(engine) = &self.engine {
             let mode = if enabled { PermissionMode::Plan } else { PermissionMode::Default };
             let changed = engine.controls.set_permission_mode(mode).await;

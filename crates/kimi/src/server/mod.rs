@@ -38,8 +38,8 @@ use turns::Turn;
 enum Background {
     /// A hook of a client did not answer in time.
     HookTimeout { request: String },
-    /// Nothing is left to do.
-    Done,
+    /// A turn was cancelled, and the engine knows.
+    Cancelled,
 }
 
 /// The task of a process.
@@ -60,6 +60,8 @@ pub(crate) struct Server {
     context_log: ContextLog,
     state: StoredState,
     turn: Option<Turn>,
+    /// Calls need no approval.
+    is_yolo: bool,
 }
 
 /// What is known of the client.
@@ -88,7 +90,6 @@ impl Server {
     ) -> Self {
         let mut state = setup.session_dir.read_state();
         state.plan_mode |= setup.starts_in_plan_mode;
-        state.yolo |= setup.approval != Approval::Host;
         let window = setup.model.as_ref().map_or(0, |model| model.window);
         Self {
             lines,
@@ -112,6 +113,7 @@ impl Server {
             context_log: ContextLog::new(),
             state,
             turn: None,
+            is_yolo: setup.approval != Approval::Host,
             setup,
         }
     }
@@ -131,7 +133,8 @@ impl Server {
                 Some(done) = self.background.next(), if !self.background.is_empty() => {
                     self.handle_background(done).await;
                 }
-                Some(callback) = self.callbacks.1.recv() => self.handle_callback(callback).await,
+                // Nothing is asked between turns: what comes then waits for the next one.
+                Some(callback) = self.callbacks.1.recv(), if self.turn.is_some() => self.handle_callback(callback).await,
                 line = self.lines.recv() => match line {
                     Some(line) => self.handle_line(&line).await,
                     None => break,
@@ -154,7 +157,7 @@ impl Server {
     async fn handle_background(&mut self, done: Background) {
         match done {
             Background::HookTimeout { request } => self.handle_hook_timeout(&request).await,
-            Background::Done => {}
+            Background::Cancelled => self.handle_cancelled().await,
         }
     }
 

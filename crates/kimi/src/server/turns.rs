@@ -8,7 +8,7 @@ use whimbrel::wire::system::SystemEvent;
 use whimbrel::{Error, PermissionMode};
 
 use super::Server;
-use crate::json_rpc::{INTERNAL_ERROR, MODEL_NOT_SET, PROVIDER_ERROR, RpcError};
+use crate::json_rpc::{INTERNAL_ERROR, PROVIDER_ERROR, RpcError};
 use crate::model_layer::ArgumentPiece;
 use crate::translate::{Event, plan_mode_event};
 
@@ -28,6 +28,8 @@ pub(super) struct Turn {
     /// A hook blocked the prompt, with this reason.
     pub(super) blocked: Option<String>,
     pub(super) steers: Vec<Steer>,
+    /// The engine has sent a result, and a steer still waits.
+    pub(super) has_result: bool,
 }
 
 /// Input for the running turn that the conversation does not have yet.
@@ -48,6 +50,7 @@ impl Turn {
             is_rejected: false,
             blocked: None,
             steers: Vec::new(),
+            has_result: false,
         }
     }
 }
@@ -184,28 +187,35 @@ impl Server {
     }
 
     async fn handle_result(&mut self, result: &TurnResult) {
-        let Some(turn) = &self.turn else { return };
+        let Some(turn) = &mut self.turn else { return };
         // Steers that came too late start another turn of the engine, which belongs to this one.
         let is_waiting = turn.steers.iter().any(|steer| !result.answers(&steer.uuid));
         let can_continue = !turn.is_cancelled && !turn.is_rejected && !result.is_error;
         if is_waiting && can_continue {
+            turn.has_result = true;
             return;
         }
-        self.take_back_steers();
+        self.take_back_steers().await;
         let end = self.turn_end(result);
         self.end_turn(end).await;
     }
 
-    /// Input that the model never got is dropped with its turn.
-    fn take_back_steers(&mut self) {
+    /// Takes back the input that the model has not got, so that it starts no turn of its own.
+    pub(super) async fn take_back_steers(&mut self) {
         let (Some(turn), Some(engine)) = (&mut self.turn, &self.engine) else { return };
-        for steer in turn.steers.drain(..) {
-            let controls = engine.controls.clone();
-            self.background.push(Box::pin(async move {
-                // One that the model has got cannot be taken back.
-                let _ = controls.cancel_message(steer.uuid).await;
-                super::Background::Done
-            }));
+        for steer in std::mem::take(&mut turn.steers) {
+            let taken = engine.controls.cancel_message(steer.uuid).await;
+            if taken.is_ok_and(|reply| !reply.cancelled) {
+                // The engine has started a turn with it.
+                let _ = engine.controls.interrupt().await;
+            }
+        }
+    }
+
+    /// The client has cancelled. Without a running turn of the engine no result would come.
+    pub(super) async fn handle_cancelled(&mut self) {
+        if self.turn.as_ref().is_some_and(|turn| turn.is_cancelled && turn.has_result) {
+            self.end_turn(TurnEnd::Cancelled).await;
         }
     }
 
@@ -290,11 +300,7 @@ fn error_of(result: &TurnResult) -> RpcError {
     let texts = result.errors.iter().flatten().map(String::as_str);
     let text = result.result.as_deref().into_iter().chain(texts).collect::<Vec<_>>().join("\n");
     let text = if text.is_empty() { "The turn failed without a reason.".to_owned() } else { text };
-    let is_api_failure = result.subtype == Outcome::Success;
-    let code = match result.api_error_status {
-        None if is_api_failure && text.contains("API key") => MODEL_NOT_SET,
-        _ if is_api_failure => PROVIDER_ERROR,
-        _ => INTERNAL_ERROR,
-    };
+    // A failed call of the provider is a success with an error flag.
+    let code = if result.subtype == Outcome::Success { PROVIDER_ERROR } else { INTERNAL_ERROR };
     RpcError::new(code, text)
 }
