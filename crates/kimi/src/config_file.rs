@@ -86,8 +86,6 @@ pub(crate) struct LoopControl {
     /// Zero, or the configuration is refused.
     #[serde(deserialize_with = "no_ralph_loops")]
     max_ralph_iterations: (),
-    /// Tokens of the window that are kept free for a reply.
-    pub(crate) reserved_context_size: Option<u64>,
     /// The part of the window that starts a compaction, from 0 to 1.
     pub(crate) compaction_trigger_ratio: Option<f64>,
 }

@@ -163,8 +163,10 @@ fn environment(setup: &Setup, model: &ModelChoice) -> Environment {
     let skills = skills.filter(|dirs| !dirs.is_empty()).map(|dirs| ("WHIMBREL_SKILL_DIRS".to_owned(), dirs));
     let texts = variables.map(|(name, value)| (name.to_owned(), value.to_owned()));
     let configured = model.env.iter().map(|(name, value)| (name.clone(), value.clone()));
+    let ratio = setup.compaction_ratio.map(|ratio| (ratio * 100.0).clamp(1.0, 100.0));
+    let ratio = ratio.map(|percent| ("CLAUDE_AUTOCOMPACT_PCT_OVERRIDE".to_owned(), percent.to_string()));
     let own = own.map(|(name, value)| (name.to_owned(), value));
-    texts.chain(configured).chain(skills).chain(own).collect()
+    texts.chain(configured).chain(skills).chain(ratio).chain(own).collect()
 }
 
 fn engine(

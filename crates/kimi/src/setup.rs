@@ -35,6 +35,8 @@ pub(crate) struct Setup {
     pub(crate) mcp_timeout_ms: u32,
     pub(crate) max_steps: u32,
     pub(crate) max_retries: u32,
+    /// The part of the window that starts a compaction, from 0 to 1.
+    pub(crate) compaction_ratio: Option<f64>,
 }
 
 /// Limits of kimi-cli, if nothing else is configured.
@@ -115,6 +117,7 @@ impl Setup {
             agent_file,
             mcp_servers,
             mcp_timeout_ms: timeout,
+            compaction_ratio: limits.compaction_trigger_ratio,
             max_steps: max_steps.map_or(DEFAULT_MAX_STEPS, std::num::NonZeroU32::get),
             // The configuration counts attempts, the engine the repetitions after the first one.
             max_retries: attempts.map_or(DEFAULT_MAX_ATTEMPTS, std::num::NonZeroU32::get) - 1,
