@@ -12,7 +12,7 @@ use crate::outbox::Backlog;
 /// Lines that may wait between a thread and the connection.
 const MAX_WAITING_LINES: usize = 64;
 
-/// Reads lines until the input ends or `stop` fires. What is no UTF-8 becomes what is no JSON.
+/// Reads lines until the input ends or `stop` fires. Invalid UTF-8 is replaced; such a line cannot be parsed.
 pub(crate) fn read_lines(
     source: impl Read + Send + 'static,
     stop: CancellationToken,
@@ -43,7 +43,7 @@ pub(crate) fn read_lines(
     }))
 }
 
-/// Writes lines until the connection ends. The receiver hears when all are written. Fires `stop` if the reader is gone.
+/// Writes lines until the connection ends. The receiver is notified when all are written. Fires `stop` if the reader is gone.
 pub(crate) fn write_lines(
     mut target: impl Write + Send + 'static,
     backlog: Backlog,

@@ -1,4 +1,4 @@
-//! What was streamed of the messages that are not stored yet, for those who come in the middle. Pure.
+//! What was streamed of the messages that are not stored yet, for clients that connect during a reply. Pure.
 
 use std::collections::BTreeMap;
 

@@ -1,4 +1,4 @@
-//! Requests to people: a row before it is a card, answered once, closed with the turn.
+//! Requests to people: stored before it is shown, answered once, closed with the turn.
 
 use serde_json::{Value as Json, json};
 use whimbrel::CancelReason;

@@ -1,4 +1,4 @@
-//! Sessions, and the leases of those who write them.
+//! Sessions, and the lease of the writer.
 
 use std::collections::{HashMap, HashSet};
 
