@@ -66,4 +66,4 @@ def test_page_of_the_host_is_one_file_without_other_addresses():
 
 def test_every_example_has_a_test():
     names = sorted(path.name for path in EXAMPLES.rglob("*.*"))
-    assert names == ["client.py", "one_shot.mjs", "page.html", "permission.py"]
+    assert names == ["client.py", "one_shot.mjs", "page.html", "permission.py", "runner.mjs", "serve_page.py"]
