@@ -3,7 +3,7 @@
 //! Frames of the engine become events, requests of the client become calls of the SDK. There is no agent logic here.
 //!
 //! Modules:
-//! - the process: [`serve_stdio`] here, `stdio` (lines on stdin and stdout), `command_line`, `setup` (what it serves),
+//! - the process: [`KimiServer`] here, `stdio` (lines on stdin and stdout), `command_line`, `setup` (what it serves),
 //!   `info` (what `whimbrel info` prints)
 //! - the wire: `json_rpc` (lines), `versions` (which client knows which event), `user_input`, `slash_commands`
 //! - the session: `server` (the task that owns it), `open_session` (options of the engine), `callbacks`,
