@@ -25,7 +25,7 @@ const CHUNK: usize = 500;
 /// New sessions of which it is asked who holds them, and that watchers are told of: as many as a list shows at once.
 const MAX_SHOWN: usize = 200;
 
-/// Asks for changes while somebody watches the list of sessions. Never ends.
+/// Asks for changes while a client watches the list of sessions. Never ends.
 pub(crate) async fn follow(host: Arc<Host>, actors: Arc<ActorRegistry>) {
     let mut tick = tokio::time::interval(WATCH_INTERVAL);
     tick.set_missed_tick_behavior(tokio::time::MissedTickBehavior::Delay);

@@ -64,9 +64,9 @@ pub(crate) enum Approval {
     /// The host, unless the configuration has `default_yolo`.
     #[default]
     Host,
-    /// Nobody is asked; questions of the model still reach the host.
+    /// Calls need no approval; questions of the model still reach the host.
     Yolo,
-    /// Nobody is asked, and questions of the model are dismissed: the user is away from the keyboard.
+    /// Calls need no approval, and questions of the model are dismissed: the user is away.
     Afk,
 }
 

@@ -36,7 +36,7 @@ pub(crate) fn read(
     Ok(servers)
 }
 
-/// Parses `{"mcpServers": {..}}`. Keys that nobody knows are ignored.
+/// Parses `{"mcpServers": {..}}`. Unknown keys are ignored.
 fn parse(origin: &str, text: &str, timeout_ms: u32) -> Result<BTreeMap<String, McpServerConfig>, UsageError> {
     let wrong = |cause: String| UsageError::new(format!("{origin}: {cause}."));
     let text = text.strip_prefix('\u{feff}').unwrap_or(text);

@@ -199,7 +199,7 @@ fn provider_url(dialect: ApiDialect, base: &str) -> String {
     }
 }
 
-/// Parses names of capabilities; those that nobody knows are passed over.
+/// Parses names of capabilities; unknown ones are left out.
 fn parse_capabilities<'a>(names: impl Iterator<Item = &'a str>) -> BTreeSet<Capability> {
     names
         .filter_map(|name| match name.trim().to_ascii_lowercase().as_str() {
@@ -347,7 +347,7 @@ mod tests {
             ("empty name", Some(""), &[], default.clone()),
             ("empty variables", None, &[("KIMI_BASE_URL", ""), ("KIMI_MODEL_NAME", " ")], default),
             ("variables override", None, KIMI, overridden),
-            ("unknown name: only variables", Some("nobody"), KIMI, from_env),
+            ("unknown name: only variables", Some("unlisted"), KIMI, from_env),
             ("variables of kimi do not override openai_legacy", Some("chat"), KIMI, chat.clone()),
             (
                 "variables of OpenAI override openai_legacy",
@@ -415,12 +415,12 @@ mod tests {
     #[test]
     fn missing_model_has_a_reason_and_a_remedy() {
         let table: &[(&str, Option<&str>, Variables, &str)] = &[
-            ("unknown name", Some("nobody"), &[], "no model `nobody`"),
+            ("unknown name", Some("unlisted"), &[], "no model `unlisted`"),
             (
                 "unknown name, some variables",
-                Some("nobody"),
+                Some("unlisted"),
                 &[("KIMI_BASE_URL", "http://x")],
-                "no model `nobody`",
+                "no model `unlisted`",
             ),
             ("lost provider", Some("lost"), KIMI, "the provider `lost`, which the configuration lacks"),
             ("provider without a URL", Some("blank"), &[], "the model `blank` has no base_url"),

@@ -394,7 +394,7 @@ impl Connection {
 
 /// Whether the token of a socket is no longer valid. Asked when notices were missed.
 pub(crate) async fn is_revoked(api: &Api, me: &SignedIn) -> bool {
-    // While the store fails nobody is signed out.
+    // While the store fails, no client is signed out.
     matches!(api.host.store.has_token(&me.token).await, Ok(false))
 }
 

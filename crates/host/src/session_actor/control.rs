@@ -157,7 +157,7 @@ impl Actor {
         self.flush_facts().await;
     }
 
-    /// The engine works in this mode now, whoever has set it.
+    /// The engine works in this mode now, by whichever request it was set.
     pub(super) fn note_mode(&mut self, mode: PermissionMode) {
         let by = self.mode_by.take_if(|(wanted, _)| *wanted == mode).map(|(_, person)| person);
         let name = mode.to_string();

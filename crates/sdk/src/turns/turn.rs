@@ -40,7 +40,7 @@ use crate::turns::session::{PromptDelivery, Session};
 /// Nothing is sent before it is polled. Dropping it interrupts the turn; what is left of the turn never reaches the next
 /// one.
 ///
-/// The stream also yields frames from before the turn: those that nobody has read since the last one, and those of a turn
+/// The stream also yields frames from before the turn: those that were not read since the last one, and those of a turn
 /// that the end of a background task has started. [`Turn::events`] marks them as [`Event::BeforeTurn`](crate::Event),
 /// [`Turn::text_stream`] leaves them out. [`Session::next`] reads them at once, while no turn is asked for.
 #[must_use = "nothing is asked until the turn is awaited or polled"]
